@@ -1,0 +1,73 @@
+# Building needs Go alone. Testing needs PostgreSQL's programs besides: "make setup" installs them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LINT := go tool -modfile=tools/go.mod golangci-lint
+
+# Bounds, to be changed on the command line: make fuzz FUZZTIME=5m PKG=./cron
+PKG ?= ./...
+FUZZTIME ?= 20s
+BENCH ?= .
+RACE_TIMEOUT ?= 15m
+
+# SUDO is empty for root and where there is no sudo.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+
+.PHONY: help
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: ## Install what the tests need and is missing (Debian packages: postgresql)
+	@have() { [ -x "$$1/postgres" ] && [ -x "$$1/initdb" ]; }; \
+	if [ -n "$${BELFRY_PG_BIN:-}" ]; then \
+		have "$$BELFRY_PG_BIN" || { echo "setup: no postgres and initdb in BELFRY_PG_BIN=$$BELFRY_PG_BIN" >&2; exit 1; }; \
+		exit 0; \
+	fi; \
+	IFS=:; for dir in $$PATH /usr/lib/postgresql/*/bin /usr/local/bin; do \
+		if have "$$dir"; then echo "setup: PostgreSQL is in $$dir"; exit 0; fi; \
+	done; \
+	command -v apt-get >/dev/null || { echo "setup: install PostgreSQL 15 or newer, then set BELFRY_PG_BIN to the folder of postgres and initdb" >&2; exit 1; }; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	$(SUDO) apt-get update; \
+	$(SUDO) apt-get install -y --no-install-recommends postgresql
+
+.PHONY: build
+build: ## Build the static binary bin/belfry
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/belfry ./cmd/belfry
+
+.PHONY: test
+test: ## Vet and test everything, on SQLite and on PostgreSQL
+	go vet ./...
+	go test ./...
+
+.PHONY: test-race
+test-race: ## Run the short tests under the race detector (needs a C compiler; PKG, RACE_TIMEOUT)
+	CGO_ENABLED=1 go test -race -short -timeout $(RACE_TIMEOUT) $(PKG)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)
+	@go list -f '{{ range $$f := .TestGoFiles }}{{ $$.ImportPath }} {{ $$.Dir }}/{{ $$f }}{{ "\n" }}{{ end }}{{ range $$f := .XTestGoFiles }}{{ $$.ImportPath }} {{ $$.Dir }}/{{ $$f }}{{ "\n" }}{{ end }}' $(PKG) | \
+	while read -r package file; do \
+		[ -n "$$file" ] || continue; \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "== $$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=name, PKG)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: lint
+lint: ## Lint, with the arrows of the layout (the first run builds the linter)
+	$(LINT) run ./...
+
+.PHONY: fmt
+fmt: ## Format all Go files
+	$(LINT) fmt ./...

@@ -1,0 +1,235 @@
+// Package arrows holds the layout to its word: cmd -> app -> siblings -> root -> cron, and siblings
+// never import each other. The linter says the same in .golangci.yml (depguard), earlier and in the
+// editor; change both together. Test files are free to import what they need.
+package arrows
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/belfry-run/belfry"
+
+// may says which groups of packages a group may import, besides itself. A group is a folder of the
+// module with all below it; root is the module's own folder without any below it.
+var may = func() map[string][]string {
+	words := []string{"root", "cron", "internal"}
+	siblings := []string{"blob", "config", "engine", "httpapi", "notify", "store", "transport", "ui", "worker"}
+	table := map[string][]string{
+		"cron":     {},
+		"root":     {"cron"},
+		"internal": {"root", "cron"},
+		"app":      slices.Concat(siblings, words),
+		"cmd":      slices.Concat([]string{"app"}, siblings, words),
+		"examples": slices.Concat([]string{"app"}, siblings, words),
+	}
+	for _, sibling := range siblings {
+		table[sibling] = words
+	}
+	return table
+}()
+
+// standardOnly are the groups that import nothing from other modules.
+var standardOnly = []string{"root", "cron"}
+
+// apart are packages which may not import each other though their group could.
+var apart = map[string][]string{
+	"store":          {"store/sqlite", "store/postgres", "store/storetest"},
+	"store/sqlite":   {"store/postgres", "store/storetest"},
+	"store/postgres": {"store/sqlite", "store/storetest"},
+}
+
+// verdict returns why the package in folder from may not import the path to, or nil.
+func verdict(from, to string) error {
+	group := groupOf(from)
+	allowed, known := may[group]
+	if !known {
+		return fmt.Errorf("%s is in no group: give it a place in the layout, in internal/arrows and in .golangci.yml", from)
+	}
+	folder, ours := folderOf(to)
+	if !ours {
+		if !isStandard(to) && slices.Contains(standardOnly, group) {
+			return fmt.Errorf("%s imports %s: %s uses the standard library only", from, to, group)
+		}
+		return nil
+	}
+	if target := groupOf(folder); target != group && !slices.Contains(allowed, target) {
+		return fmt.Errorf("%s imports %s: %s may import %s", from, to, group, orNothing(allowed))
+	}
+	if slices.Contains(apart[from], folder) {
+		return fmt.Errorf("%s imports %s: these are kept apart", from, to)
+	}
+	return nil
+}
+
+func groupOf(folder string) string {
+	if folder == "." {
+		return "root"
+	}
+	group, _, _ := strings.Cut(folder, "/")
+	return group
+}
+
+// folderOf returns the folder of an import path of this module.
+func folderOf(importPath string) (folder string, ours bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// isStandard knows the standard library by its first element, which has no dot.
+func isStandard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
+
+func orNothing(groups []string) string {
+	if len(groups) == 0 {
+		return "nothing of this module"
+	}
+	return strings.Join(groups, ", ")
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	imports, err := readImports("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := imports["."]; !ok {
+		t.Error("no Go file in the root: was anything read?")
+	}
+	for _, folder := range slices.Sorted(maps.Keys(imports)) {
+		for importPath, file := range imports[folder] {
+			if err := verdict(folder, importPath); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// readImports returns, for each folder of the module, what its files other than tests import, and in
+// which file. It reads the files itself: "go list" would see those of one platform only, and go test
+// would not notice that its answer is out of date.
+func readImports(root string) (map[string]map[string]string, error) {
+	imports := make(map[string]map[string]string)
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name != root && isForeign(name) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		relative, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		relative = filepath.ToSlash(relative)
+		return addImports(imports, path.Dir(relative), relative, name)
+	})
+	return imports, err
+}
+
+// isForeign reports whether a folder is not part of the module, by the rules of the go command.
+func isForeign(dir string) bool {
+	base := filepath.Base(dir)
+	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func addImports(imports map[string]map[string]string, folder, relative, name string) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	if imports[folder] == nil {
+		imports[folder] = make(map[string]string)
+	}
+	for _, spec := range file.Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		imports[folder][importPath] = relative
+	}
+	return nil
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	const pgx = "github.com/jackc/pgx/v5"
+	allowed := map[string][]string{
+		".":                {"time", "encoding/json", module + "/cron"},
+		"cron":             {"time"},
+		"store":            {pgx, module, module + "/cron", module + "/internal/x"},
+		"store/sqlite":     {module, module + "/store"},
+		"store/postgres":   {pgx, module, module + "/store"},
+		"store/storetest":  {module, module + "/store", module + "/internal/pgtest"},
+		"engine":           {module, module + "/cron"},
+		"worker":           {module + "/worker/process", module + "/internal/x"},
+		"worker/process":   {module},
+		"httpapi":          {module, "github.com/danielgtaylor/huma/v2"},
+		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module},
+		"cmd/belfry":       {module + "/app", module + "/httpapi", module},
+		"internal/pgtest":  {pgx, module, module + "/internal/x"},
+		"examples/embed":   {module + "/app", module + "/worker"},
+		"transport/nats":   {module + "/transport"},
+		"internal/x/inner": {module + "/internal/x"},
+	}
+	for from, paths := range allowed {
+		for _, to := range paths {
+			if err := verdict(from, to); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	refused := map[string][]string{
+		".": {
+			pgx, "golang.org/x/time/rate", module + "/store", module + "/internal/x", module + "/app",
+			module + "/worker",
+		},
+		"cron":            {pgx, module, module + "/store", module + "/internal/x"},
+		"store":           {module + "/engine", module + "/worker", module + "/httpapi", module + "/app", module + "/store/sqlite"},
+		"store/sqlite":    {module + "/store/postgres", module + "/store/storetest", module + "/blob"},
+		"store/postgres":  {module + "/store/sqlite", module + "/app"},
+		"engine":          {module + "/store", module + "/worker", module + "/app", module + "/notify"},
+		"worker":          {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
+		"worker/process":  {module + "/engine"},
+		"httpapi":         {module + "/store", module + "/ui", module + "/worker"},
+		"ui":              {module + "/httpapi", module + "/store"},
+		"notify":          {module + "/engine"},
+		"transport":       {module + "/worker"},
+		"blob":            {module + "/store"},
+		"app":             {module + "/cmd/belfry", module + "/examples/embed"},
+		"cmd/belfry":      {module + "/examples/embed"},
+		"internal/pgtest": {module + "/store", module + "/app"},
+		"newcomer":        {"time"},
+	}
+	for from, paths := range refused {
+		for _, to := range paths {
+			if verdict(from, to) == nil {
+				t.Errorf("%s may import %s", from, to)
+			}
+		}
+	}
+}

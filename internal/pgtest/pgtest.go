@@ -1,0 +1,68 @@
+//go:build linux || darwin
+
+// Package pgtest gives tests a real PostgreSQL and throws it away afterwards.
+//
+// The first call of New in a test process starts one server from the installed binaries, in a
+// temporary folder, on a unix socket and on a loopback port of its own. Every call then creates an
+// empty database in it (about 10 ms) and drops it when the test ends, so parallel tests never meet.
+// A package that uses it says so once, which makes the end of the tests wait for the clean-up:
+//
+//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//
+// A missing PostgreSQL is a failure that says how to install it, never a skip: a suite that skips
+// its database proves nothing.
+//
+// The server does not outlive the test process, however that ends: a watchdog process holds the
+// read end of a pipe, and when the last writer is gone, after a panic, a timeout or kill -9 just as
+// after a normal end, it stops the server and removes the folder.
+//
+// Tests that stop, restart or kill PostgreSQL take a server of their own from NewServer.
+package pgtest
+
+import (
+	"sync"
+	"testing"
+)
+
+// shared is the server of this test process, started by the first call of New.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// New creates an empty database for this test in the server that the tests of this process share,
+// and returns its URL. The database is dropped when the test ends, with whoever is still connected.
+func New(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = Start() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server.New(t)
+}
+
+// Main runs the tests, stops the shared server if one of them started it, and returns the exit code.
+func Main(m *testing.M) int {
+	defer func() {
+		if shared.server != nil {
+			_ = shared.server.Close() // the watchdog finishes what this could not
+		}
+	}()
+	return m.Run()
+}
+
+// NewServer starts a server for this test alone, which may stop, restart and kill it.
+func NewServer(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := o.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
