@@ -1,0 +1,109 @@
+package belfry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Token is a right to use the API. Its secret is shown once, when it is made,
+// and kept only as a hash.
+type Token struct {
+	ID         int64     `json:"id" readOnly:"true"`
+	Name       string    `json:"name" doc:"For people"`
+	Namespace  string    `json:"namespace,omitempty" doc:"Where it is valid; * for everywhere; default: default"`
+	Scopes     []Scope   `json:"scopes" doc:"What it may do"`
+	ExpiresAt  time.Time `json:"expires_at,omitzero" doc:"Default: never"`
+	CreatedAt  time.Time `json:"created_at,omitzero" readOnly:"true"`
+	CreatedBy  string    `json:"created_by,omitempty" readOnly:"true"`
+	LastUsedAt time.Time `json:"last_used_at,omitzero" readOnly:"true" doc:"To the minute"`
+	RevokedAt  time.Time `json:"revoked_at,omitzero" readOnly:"true"`
+}
+
+// Scope is a right.
+type Scope string
+
+// The scopes. Operate includes read, admin includes all but worker.
+const (
+	ScopeRead    Scope = "read"    // see everything but secrets
+	ScopeOperate Scope = "operate" // trigger, enqueue, pause, cancel, redrive
+	ScopeAdmin   Scope = "admin"   // create, edit and delete; tokens; queues
+	ScopeWorker  Scope = "worker"  // claim jobs and settle them
+)
+
+// Scopes lists them.
+var Scopes = []Scope{ScopeRead, ScopeOperate, ScopeAdmin, ScopeWorker}
+
+// Allows reports whether a holder of the given scopes may do what want asks for.
+func Allows(have []Scope, want Scope) bool {
+	if slices.Contains(have, want) {
+		return true
+	}
+	switch want {
+	case ScopeRead:
+		return slices.Contains(have, ScopeOperate) || slices.Contains(have, ScopeAdmin)
+	case ScopeOperate:
+		return slices.Contains(have, ScopeAdmin)
+	}
+	return false
+}
+
+// WithDefaults fills what was left out.
+func (t Token) WithDefaults() Token {
+	t.Namespace = or(t.Namespace, DefaultNamespace)
+	t.ExpiresAt = Micro(t.ExpiresAt)
+	return t
+}
+
+// Validate says everything that is wrong with a token that has its defaults.
+func (t Token) Validate(now time.Time) error {
+	var p problems
+	checkName(&p, "name", t.Name)
+	if t.Namespace != AnyNamespace {
+		checkName(&p, "namespace", t.Namespace)
+	}
+	if len(t.Scopes) == 0 {
+		p.add("scopes", "", "is missing", "one or more of read, operate, admin, worker")
+	}
+	for _, s := range t.Scopes {
+		if !slices.Contains(Scopes, s) {
+			p.add("scopes", string(s), "is not a scope", "one or more of read, operate, admin, worker")
+		}
+	}
+	if !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now) {
+		p.add("expires_at", t.ExpiresAt.Format(time.RFC3339), "has passed", "")
+	}
+	return p.err(fmt.Sprintf("token %q", t.Name))
+}
+
+// Audit is one change that somebody made.
+type Audit struct {
+	Seq       int64           `json:"seq"`
+	At        time.Time       `json:"at"`
+	Namespace string          `json:"namespace,omitempty"`
+	Actor     string          `json:"actor" doc:"Token, local user, or belfry itself"`
+	Action    string          `json:"action" doc:"create, update, delete, pause, resume, cancel, redrive, …"`
+	Noun      string          `json:"noun" doc:"task, schedule, queue, job, token, …"`
+	Name      string          `json:"name"`
+	Note      string          `json:"note,omitempty"`
+	Before    json.RawMessage `json:"before,omitempty"`
+	After     json.RawMessage `json:"after,omitempty"`
+}
+
+type actorKey struct{}
+
+// WithActor says on whose behalf calls under this context are made. It is
+// what the audit shows.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
+
+// ActorOf is who acts under this context; belfry itself unless someone was named.
+func ActorOf(ctx context.Context) string {
+	if a, ok := ctx.Value(actorKey{}).(string); ok && a != "" {
+		return a
+	}
+	return "belfry"
+}

@@ -1,0 +1,260 @@
+package belfry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Broker hands jobs to workers and takes back what came of them. The store is
+// one, for workers beside the database; the HTTP client is the other, for
+// workers that hold no database credentials. A worker cannot tell which.
+//
+// Every call but OpenSession names a session. A session that was given up, because it
+// closed or did not renew in time, gets [Unauthorized] from Claim and a
+// Renewal with Lost set: its worker stops all it runs and opens a new one.
+type Broker interface {
+	// OpenSession begins a session.
+	OpenSession(ctx context.Context, w WorkerInfo) (Session, error)
+	// Claim leases up to the asked number of ready jobs per queue. When there
+	// are none it waits, up to Wait, and may return early and empty.
+	Claim(ctx context.Context, c ClaimRequest) (Claim, error)
+	// Renew keeps the session alive and answers which of its jobs were asked
+	// to end. Holding is every attempt the worker has: what was leased to it
+	// more than [ClaimSettled] ago and is not among them never arrived, and is
+	// handed back.
+	Renew(ctx context.Context, session string, holding []Ref) (Renewal, error)
+	// Finish settles attempts. The answers stand in the order of the question.
+	// A stale lease is an answer, not an error. Calling again with the same
+	// question is harmless.
+	Finish(ctx context.Context, session string, fs []Finish) ([]Finished, error)
+	// Append keeps pieces of attempts' logs. Pieces under a stale lease and
+	// pieces seen before are dropped without an error.
+	Append(ctx context.Context, session string, ls []LogPiece) error
+	// CloseSession ends the session. Jobs it still holds are handed back.
+	CloseSession(ctx context.Context, session string) error
+}
+
+// Nudger is a [Broker] that can tell a worker to renew its session now,
+// because one of its jobs was asked to end. Without it the worker learns at
+// its next renewal.
+type Nudger interface {
+	Nudged(session string) <-chan struct{}
+}
+
+// WorkerInfo is what a worker says about itself when it opens a session.
+type WorkerInfo struct {
+	Name      string         `json:"name" doc:"Host or node name"`
+	Namespace string         `json:"namespace,omitempty" doc:"Whose jobs it runs; default: the token's, or all"`
+	Kinds     []Kind         `json:"kinds" doc:"What it can run"`
+	Funcs     []string       `json:"funcs,omitempty" doc:"Names of the tasks it has Go handlers for"`
+	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
+	Version   string         `json:"version,omitempty"`
+}
+
+// Session is one life of a worker.
+type Session struct {
+	ID     string         `json:"id"`
+	TTL    Duration       `json:"ttl" doc:"How long it lives without being renewed"`
+	Queues map[string]int `json:"queues" doc:"Slots per queue"`
+	Order  []string       `json:"order" doc:"Queues by priority, the first to be served first"`
+}
+
+// Defaults and limits of a session.
+const (
+	DefaultSessionTTL = Duration(30 * time.Second)
+	MinSessionTTL     = Duration(time.Second)
+	MaxSessionTTL     = Duration(10 * time.Minute)
+	// LostGrace is how long after its end a session is given up. A worker
+	// stops itself before the end, so that the two never run together.
+	LostGrace = 5 * time.Second
+	// DeadlineGrace is how long after a job's timeout the server ends the
+	// attempt itself. The worker's own timer comes first; this one is for a
+	// worker that is alive but stuck.
+	DeadlineGrace = time.Minute
+)
+
+// ClaimRequest asks for jobs.
+type ClaimRequest struct {
+	Session string         `json:"session"`
+	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
+	Wait    Duration       `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+}
+
+// MaxClaimWait bounds how long a claim may wait.
+const MaxClaimWait = Duration(30 * time.Second)
+
+// ClaimSettled is when the answer to a claim has arrived or never will. A
+// client gives up a claim sooner than this after its wait ends.
+const ClaimSettled = 20 * time.Second
+
+// Claim is a batch of jobs under one lease number. The number is larger than
+// any number that any of these jobs had before.
+type Claim struct {
+	Lease int64       `json:"lease"`
+	Jobs  []LeasedJob `json:"jobs"`
+}
+
+// LeasedJob is a job with all a worker needs to run it.
+type LeasedJob struct {
+	Job  Job  `json:"job"`
+	Task Task `json:"task" doc:"As it stands at the claim"`
+}
+
+// Ref names one attempt: a job under a lease.
+type Ref struct {
+	JobID int64 `json:"job_id"`
+	Lease int64 `json:"lease"`
+}
+
+// Renewal is the answer to a renewal.
+type Renewal struct {
+	Lost   bool  `json:"lost,omitempty" doc:"The session was given up; stop everything"`
+	Drain  bool  `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
+	Cancel []Ref `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
+}
+
+// Finish is what came of an attempt.
+type Finish struct {
+	Ref
+	Outcome   Outcome         `json:"outcome" enum:"ok,error,timeout,canceled,snoozed,handed_back"`
+	Error     string          `json:"error,omitempty"`
+	Output    json.RawMessage `json:"output,omitempty" doc:"JSON; at most 1 MiB"`
+	ExitCode  *int            `json:"exit_code,omitempty"`
+	Signal    string          `json:"signal,omitempty"`
+	NoRetry   bool            `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
+	Snooze    Duration        `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
+	StartedIn Duration        `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
+	LogCut    bool            `json:"log_cut,omitempty"`
+}
+
+// Finished is the answer to one [Finish].
+type Finished struct {
+	Ref
+	Stale bool     `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
+	State JobState `json:"state,omitempty" doc:"What the job became"`
+}
+
+// LogPiece is a part of what an attempt wrote.
+type LogPiece struct {
+	Ref
+	Seq    int       `json:"seq" doc:"From 0, growing; a piece with a number seen before is dropped"`
+	Stream Stream    `json:"stream" enum:"stdout,stderr,log"`
+	At     time.Time `json:"at"`
+	Text   string    `json:"text"`
+}
+
+// Stream is where a piece of log comes from.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+	Log    Stream = "log" // the worker itself, or a handler's logger
+)
+
+// MaxLogPiece is the size of a piece of log, in bytes.
+const MaxLogPiece = 64 << 10
+
+// WorkerState is a session as people see it.
+type WorkerState struct {
+	WorkerInfo
+	Session   string    `json:"session"`
+	StartedAt time.Time `json:"started_at"`
+	RenewedAt time.Time `json:"renewed_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Lost      bool      `json:"lost,omitempty" doc:"It ended because it did not renew"`
+	Drain     bool      `json:"drain,omitempty"`
+	Running   int       `json:"running" doc:"Jobs it holds"`
+}
+
+// Limits of a worker.
+const (
+	MaxFuncs  = 10_000
+	MaxQueues = 1000
+)
+
+// Validate says what is wrong with a worker's words about itself.
+func (w WorkerInfo) Validate() error {
+	var p problems
+	checkName(&p, "name", w.Name)
+	if w.Namespace != "" && w.Namespace != AnyNamespace {
+		checkName(&p, "namespace", w.Namespace)
+	}
+	for _, k := range w.Kinds {
+		if !slices.Contains(Kinds, k) {
+			p.add("kinds", string(k), "is not a kind that this Belfry knows", "")
+		}
+	}
+	if len(w.Kinds) == 0 {
+		p.add("kinds", "", "is missing", "a worker runs at least one kind")
+	}
+	if len(w.Funcs) > MaxFuncs {
+		p.addf("funcs", len(w.Funcs), "has more than %d entries", MaxFuncs)
+	}
+	for _, f := range w.Funcs {
+		checkName(&p, "funcs", f)
+	}
+	if len(w.Queues) == 0 || len(w.Queues) > MaxQueues {
+		p.addf("queues", len(w.Queues), "has not between 1 and %d entries", MaxQueues)
+	}
+	for name, slots := range w.Queues {
+		checkName(&p, "queues", name)
+		if slots < 0 || slots > MaxConcurrency {
+			p.addf("queues."+name, slots, "is outside 0 to %d", MaxConcurrency)
+		}
+	}
+	return p.err("worker")
+}
+
+// Validate says what is wrong with a claim.
+func (c ClaimRequest) Validate() error {
+	var p problems
+	for name, n := range c.Want {
+		if n < 0 || n > MaxBatch {
+			p.addf("want."+name, n, "is outside 0 to %d", MaxBatch)
+		}
+	}
+	if len(c.Want) > MaxQueues {
+		p.addf("want", len(c.Want), "has more than %d entries", MaxQueues)
+	}
+	return p.err("claim")
+}
+
+// Validate says what is wrong with what a worker says of an attempt.
+func (f Finish) Validate() error {
+	var p problems
+	switch f.Outcome {
+	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeSnoozed, OutcomeHandedBack, OutcomeLost:
+	default:
+		p.add("outcome", string(f.Outcome), "is not an outcome", "one of ok, error, timeout, canceled, snoozed, handed_back")
+	}
+	if len(f.Output) > MaxOutput {
+		p.addf("output", fmt.Sprint(len(f.Output), " bytes"), "is over the limit of %d bytes", MaxOutput)
+	} else if len(f.Output) > 0 && !json.Valid(f.Output) {
+		p.add("output", string(f.Output), "is not JSON", "")
+	}
+	if f.Outcome == OutcomeSnoozed && f.Snooze <= 0 {
+		p.addf("snooze", f.Snooze, "is not a time to put the job off")
+	}
+	return p.err(fmt.Sprintf("finish of job %d", f.JobID))
+}
+
+// Validate says what is wrong with a piece of log.
+func (l LogPiece) Validate() error {
+	var p problems
+	if l.Seq < 0 {
+		p.addf("seq", l.Seq, "is negative")
+	}
+	if l.Stream != Stdout && l.Stream != Stderr && l.Stream != Log {
+		p.add("stream", string(l.Stream), "is not a stream", "one of stdout, stderr, log")
+	}
+	if len(l.Text) > MaxLogPiece {
+		p.addf("text", fmt.Sprint(len(l.Text), " bytes"), "is over the limit of %d bytes", MaxLogPiece)
+	}
+	return p.err(fmt.Sprintf("log of job %d", l.JobID))
+}

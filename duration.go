@@ -1,0 +1,78 @@
+package belfry
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a length of time that reads and writes as text: "90s", "1h30m",
+// "7d", "2w". A day is 24 hours and a week seven of them; months and years have
+// no fixed length and belong into a cron or RRULE rule.
+type Duration time.Duration
+
+// ParseDuration reads what [Duration] writes. It refuses numbers without a
+// unit, because nobody can say whether 5 means seconds or minutes.
+func ParseDuration(s string) (Duration, error) {
+	if d, err := time.ParseDuration(s); err == nil {
+		return Duration(d), nil
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return 0, fmt.Errorf("%q has no unit, write %qs or %qm", s, s, s)
+	}
+	total, rest := time.Duration(0), strings.TrimSpace(s)
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+		head, tail, found := strings.Cut(rest, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseUint(head, 10, 16)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
+		}
+		total += time.Duration(n) * unit.size
+		rest = tail
+	}
+	if rest == "" && s != "" {
+		return Duration(total), nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
+	}
+	return Duration(total + d), nil
+}
+
+// String writes whole days as days and everything else as Go does, without the
+// zero parts: 168h is "7d", 5m0s is "5m".
+func (d Duration) String() string {
+	const day = 24 * time.Hour
+	if t := time.Duration(d); t >= day && t%day == 0 {
+		return strconv.FormatInt(int64(t/day), 10) + "d"
+	}
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalText writes the duration as [Duration.String].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what [ParseDuration] reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := ParseDuration(string(b))
+	*d = v
+	return err
+}
+
+// D is the standard library's view of it.
+func (d Duration) D() time.Duration { return time.Duration(d) }

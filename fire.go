@@ -1,0 +1,382 @@
+package belfry
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Facts is what Fire has to know about the jobs of a schedule.
+type Facts struct {
+	Active   []int64      // its jobs that have not ended, oldest first
+	Buffered []Occurrence // its occurrences that wait, oldest first
+}
+
+// Firing is the answer of [Fire] and its relatives: rows to write and the
+// schedule's new state. The store writes all of it in the transaction that
+// read the facts, or nothing.
+type Firing struct {
+	Occurrences []Occurrence // decided now; those with DecidedJob want a job each
+	Unbuffered  []Occurrence // buffered before and decided now, to be rewritten
+	Cancel      []int64      // jobs to ask to end
+	Terminate   []int64      // jobs to end at once, here; whatever their worker says later is stale
+
+	State     ScheduleState
+	HighWater time.Time
+	NextAt    time.Time // zero: nothing to do until somebody changes something
+	FinishAt  time.Time
+	Runs      int64
+}
+
+// Fire decides every nominal time of s in (high water, now]. It is the one
+// code path for a run on time and for runs missed through downtime, a clock
+// that jumped forward, or a busy node.
+//
+// Nominal times at or below the high-water mark are never decided again, so a
+// clock that steps back fires nothing twice, and a second node that asks with
+// the same row gets nothing to do.
+func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
+	if s.State != ScheduleActive {
+		return keep(s)
+	}
+	d := newDecider(s, plan, f, now)
+	run := d.catchUp()
+	if !s.FinishAt.IsZero() && !s.FinishAt.After(now) {
+		run = append(run, s.FinishAt)
+		d.out.FinishAt = time.Time{}
+		slices.SortFunc(run, time.Time.Compare)
+		run = slices.CompactFunc(run, time.Time.Equal)
+	}
+	for _, nominal := range run {
+		d.decide(nominal)
+	}
+	return d.finish()
+}
+
+// Resume takes up a paused schedule at now. The nominal times of the pause
+// are recorded as skipped in one row, or made up for if catchUp asks for it.
+func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing {
+	s.State = ScheduleActive
+	if catchUp {
+		if plan.Finish > 0 && s.FinishAt.IsZero() && len(f.Active) == 0 {
+			s.FinishAt = now
+		}
+		return Fire(s, plan, f, now)
+	}
+	d := newDecider(s, plan, f, now)
+	d.skipSpan(s.HighWater, now, ReasonPaused)
+	d.out.HighWater = later(s.HighWater, now)
+	if plan.Finish > 0 && len(f.Active) == 0 {
+		d.out.FinishAt = later(s.FinishAt, now)
+	}
+	return d.finish()
+}
+
+// Begin is the first state of a new schedule, or of one whose times were
+// edited at now: nothing from before now ever fires under the new rules.
+func Begin(s Schedule, plan Plan, f Facts, now time.Time) Firing {
+	if s.State == "" || s.State == ScheduleCompleted {
+		s.State = ScheduleActive
+	}
+	d := newDecider(s, plan, f, now)
+	d.out.HighWater = later(s.HighWater, now)
+	if s.HighWater.IsZero() && !s.Start.IsZero() && s.Start.Equal(now) {
+		d.out.HighWater = now.Add(-time.Microsecond)
+	}
+	d.out.FinishAt = time.Time{}
+	if plan.Finish > 0 && len(f.Active) == 0 {
+		d.out.FinishAt = later(s.Start, now)
+	}
+	return d.finish()
+}
+
+// Ended decides what follows, for its schedule, from a job that just ended:
+// the next time of a rule that counts from the finish, and the buffer. f is
+// without the job. It runs in the transaction that settles the job, so there
+// is no moment at which a schedule has neither a run nor a next time.
+func Ended(s Schedule, plan Plan, f Facts, now time.Time) Firing {
+	if s.State != ScheduleActive {
+		return keep(s)
+	}
+	d := newDecider(s, plan, f, now)
+	if plan.Finish > 0 && s.FinishAt.IsZero() && len(f.Active) == 0 {
+		d.out.FinishAt = now.Add(plan.Finish)
+	}
+	d.drainBuffer()
+	return d.finish()
+}
+
+// keep is the state of s as it stands.
+func keep(s Schedule) Firing {
+	return Firing{State: s.State, HighWater: s.HighWater, FinishAt: s.FinishAt, Runs: s.Runs}
+}
+
+// decider carries one decision. Everything it changes is in out.
+type decider struct {
+	s        Schedule
+	plan     Plan
+	now      time.Time
+	active   []int64
+	starting int // jobs decided now, that have no id yet
+	buffered []Occurrence
+	out      Firing
+}
+
+func newDecider(s Schedule, plan Plan, f Facts, now time.Time) *decider {
+	return &decider{s: s, plan: plan, now: now, active: f.Active, buffered: slices.Clone(f.Buffered), out: keep(s)}
+}
+
+// catchUp returns the planned nominal times to run now, oldest first, and
+// records the others as skipped. Missed runs are judged before any of them is
+// counted against max_runs, and the newest are found by walking back from now,
+// so a long outage costs no more than a short one.
+func (d *decider) catchUp() []time.Time {
+	floor, window, most, reason := d.s.HighWater, d.s.CatchupWindow.D(), 1, ReasonCatchupLatest
+	old := ReasonCatchupWindow
+	switch d.s.Catchup {
+	case CatchupAll:
+		most, reason = d.s.CatchupMax, ReasonCatchupMax
+	case CatchupNone:
+		window, old = OnTime, ReasonCatchupNone
+	}
+	if edge := d.now.Add(-window); edge.After(floor) {
+		d.skipSpan(floor, edge.Add(-time.Microsecond), old)
+		floor = edge.Add(-time.Microsecond)
+	}
+	var run []time.Time
+	for t := d.now.Add(time.Microsecond); len(run) < most; {
+		t = d.plan.prev(d.s, t)
+		if t.IsZero() || !t.After(floor) {
+			break
+		}
+		run = append(run, t)
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	slices.Reverse(run)
+	d.skipSpan(floor, run[0].Add(-time.Microsecond), reason)
+	d.out.HighWater = later(d.out.HighWater, run[len(run)-1])
+	return run
+}
+
+// skipSpan records the planned nominal times in (after, upTo] in one row.
+func (d *decider) skipSpan(after, upTo time.Time, reason Reason) {
+	first := d.plan.next(d.s, after)
+	if first.IsZero() || first.After(upTo) {
+		return
+	}
+	last, n := first, 1
+	for t := first; n <= CountLimit; n++ {
+		if t = d.plan.next(d.s, t); t.IsZero() || t.After(upTo) {
+			break
+		}
+		last = t
+	}
+	if n > CountLimit {
+		last = d.plan.prev(d.s, upTo.Add(time.Microsecond))
+	}
+	o := Occurrence{ScheduleID: d.s.ID, Nominal: first, Count: n, Decision: DecidedSkipped, Reason: reason, DueAt: first, DecidedAt: d.now}
+	if n > 1 {
+		o.Until = last
+	}
+	d.out.Occurrences = append(d.out.Occurrences, o)
+	d.out.HighWater = later(d.out.HighWater, last)
+}
+
+// decide settles one nominal time that is to run now if nothing is in the way.
+func (d *decider) decide(nominal time.Time) {
+	o := Occurrence{ScheduleID: d.s.ID, Nominal: nominal, Count: 1, DueAt: nominal.Add(d.jitter(nominal)), DecidedAt: d.now}
+	switch {
+	case d.s.MaxRuns > 0 && d.out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns:
+		d.skip(&o, ReasonMaxRuns, "")
+	case d.free():
+		d.start(&o)
+	default:
+		d.overlap(&o)
+	}
+	if o.Decision == DecidedSkipped && d.plan.Finish > 0 && d.free() && d.out.FinishAt.IsZero() {
+		// A finish that was skipped has no end to count from. Without this
+		// the loop would die here.
+		d.out.FinishAt = d.now.Add(d.plan.Finish)
+	}
+	d.out.Occurrences = append(d.out.Occurrences, o)
+}
+
+func (d *decider) free() bool { return len(d.active) == 0 && d.starting == 0 }
+
+// overlap applies the policy to an occurrence whose predecessor has not ended.
+func (d *decider) overlap(o *Occurrence) {
+	switch d.s.Overlap {
+	case OverlapAllow:
+		d.start(o)
+	case OverlapBufferOne:
+		d.buffer(o, 1)
+	case OverlapBufferAll:
+		d.buffer(o, d.s.BufferMax)
+	case OverlapCancelOther:
+		d.cancelOther(o)
+	case OverlapTerminateOther:
+		d.out.Terminate = append(d.out.Terminate, d.active...)
+		d.active = nil
+		d.replaceStarting()
+		d.start(o)
+	default:
+		d.skip(o, ReasonOverlap, d.blocker())
+	}
+}
+
+// blocker names the job in the way, for the row that says why not.
+func (d *decider) blocker() string {
+	if len(d.active) == 0 {
+		return "another run of the same catch-up"
+	}
+	return "job " + strconv.FormatInt(d.active[0], 10)
+}
+
+func (d *decider) start(o *Occurrence) {
+	o.Decision, o.Reason, o.Note = DecidedJob, "", ""
+	d.starting++
+	d.out.Runs++
+}
+
+func (d *decider) skip(o *Occurrence, reason Reason, note string) {
+	o.Decision, o.Reason, o.Note = DecidedSkipped, reason, note
+}
+
+func (d *decider) buffer(o *Occurrence, limit int) {
+	if len(d.buffered) >= limit {
+		d.skip(o, ReasonBufferFull, fmt.Sprintf("%d waiting", len(d.buffered)))
+		return
+	}
+	o.Decision, o.Note = DecidedBuffered, "after "+d.blocker()
+	d.buffered = append(d.buffered, *o)
+}
+
+// cancelOther asks the active jobs to end and waits for them. A job that this
+// same firing decided has nobody working on it yet and is simply taken back.
+func (d *decider) cancelOther(o *Occurrence) {
+	if len(d.active) == 0 {
+		d.replaceStarting()
+		d.start(o)
+		return
+	}
+	d.out.Cancel = d.active
+	d.replaceBuffer(o)
+}
+
+// replaceBuffer keeps only the newest waiting run: the jobs before it are on
+// their way out, and nobody wants the ones in between.
+func (d *decider) replaceBuffer(o *Occurrence) {
+	for _, old := range d.buffered {
+		d.rewrite(old, func(x *Occurrence) { d.skip(x, ReasonReplaced, "") })
+	}
+	d.buffered = nil
+	o.Decision, o.Note = DecidedBuffered, "after "+d.blocker()
+	d.buffered = append(d.buffered, *o)
+}
+
+// replaceStarting takes back jobs decided in this same firing, which a later
+// nominal time terminates before they exist.
+func (d *decider) replaceStarting() {
+	for i := range d.out.Occurrences {
+		if x := &d.out.Occurrences[i]; x.Decision == DecidedJob {
+			d.skip(x, ReasonReplaced, "")
+			d.starting--
+			d.out.Runs--
+		}
+	}
+}
+
+// rewrite changes an occurrence that was decided as buffered: in this firing,
+// or in an earlier one.
+func (d *decider) rewrite(old Occurrence, change func(*Occurrence)) {
+	for i := range d.out.Occurrences {
+		if d.out.Occurrences[i].Nominal.Equal(old.Nominal) {
+			change(&d.out.Occurrences[i])
+			return
+		}
+	}
+	change(&old)
+	old.DecidedAt = d.now
+	d.out.Unbuffered = append(d.out.Unbuffered, old)
+}
+
+// drainBuffer starts what the policy of this moment lets start, so that an
+// edit of the policy reaches the runs that wait already.
+func (d *decider) drainBuffer() {
+	rest := d.buffered
+	d.buffered = nil
+	for _, o := range rest {
+		switch {
+		case d.free() || d.s.Overlap == OverlapAllow:
+			d.rewrite(o, func(x *Occurrence) { d.start(x) })
+		case d.s.Overlap == OverlapSkip || d.s.Overlap == OverlapTerminateOther:
+			d.rewrite(o, func(x *Occurrence) { d.skip(x, ReasonOverlap, d.blocker()) })
+		default:
+			d.buffered = append(d.buffered, o)
+		}
+	}
+}
+
+// jitter is the same for the same nominal time and smaller than the gap to the
+// next one, so that order holds and a crash computes the same instant again.
+func (d *decider) jitter(nominal time.Time) time.Duration {
+	span := d.s.Jitter.D()
+	if span <= 0 {
+		return 0
+	}
+	if next := d.plan.next(d.s, nominal); !next.IsZero() && next.Sub(nominal) < span {
+		span = next.Sub(nominal)
+	}
+	return time.Duration(spread(d.s.seed(), nominal.UnixMicro()) * float64(span)).Truncate(time.Microsecond)
+}
+
+// finish sets the next time, or completes the schedule when nothing is left.
+func (d *decider) finish() Firing {
+	out := &d.out
+	out.State = d.s.State
+	spent := d.s.MaxRuns > 0 && out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns
+	if ended := !d.s.End.IsZero() && out.FinishAt.After(d.s.End); ended || spent {
+		out.FinishAt = time.Time{}
+	}
+	if !spent {
+		out.NextAt = sooner(d.plan.next(d.s, out.HighWater), out.FinishAt)
+	}
+	if out.NextAt.IsZero() && d.over(spent) && out.State == ScheduleActive {
+		out.State = ScheduleCompleted
+	}
+	if out.State != ScheduleActive {
+		out.NextAt = time.Time{}
+	}
+	return *out
+}
+
+// over reports that no run can follow by itself. Runs that wait in the buffer
+// have been decided and do not hold it open; a rule from the finish holds it
+// open while a run is under way.
+func (d *decider) over(spent bool) bool {
+	if spent {
+		return len(d.buffered) == 0
+	}
+	if d.plan.Finish > 0 && (d.s.End.IsZero() || d.now.Before(d.s.End)) {
+		return false
+	}
+	return len(d.s.Rules) > 0 && len(d.buffered) == 0
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// sooner is the earlier of two instants, where zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,204 @@
+package belfry
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Job is one asked-for execution of a task, a durable row from the moment it
+// is asked for until retention ends.
+type Job struct {
+	ID          int64           `json:"id"`
+	Namespace   string          `json:"namespace"`
+	Task        string          `json:"task"`
+	Kind        Kind            `json:"kind"`
+	Queue       string          `json:"queue"`
+	Priority    int             `json:"priority"`
+	State       JobState        `json:"state" enum:"waiting,scheduled,ready,running,succeeded,failed,canceled,skipped"`
+	Reason      Reason          `json:"reason,omitempty" doc:"Why it ended as it did, or was withdrawn"`
+	Note        string          `json:"note,omitempty" doc:"Who canceled it and why, and the like"`
+	Error       string          `json:"error,omitempty" doc:"What the last attempt said"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty" doc:"What the last attempt returned"`
+	Tags        []string        `json:"tags,omitempty"`
+	Trigger     Trigger         `json:"trigger" enum:"enqueue,schedule,manual"`
+	Schedule    string          `json:"schedule,omitempty" doc:"Name of the schedule it belongs to"`
+	ScheduleID  int64           `json:"schedule_id,omitempty"`
+	Generation  int64           `json:"generation,omitempty" doc:"Of the schedule, when it fired"`
+	Nominal     time.Time       `json:"nominal,omitzero" doc:"Planned time; the job's identity within its schedule"`
+	DueAt       time.Time       `json:"due_at" doc:"When it may start: planned time and jitter, a delay, or the next retry"`
+	CreatedAt   time.Time       `json:"created_at"`
+	ClaimedAt   time.Time       `json:"claimed_at,omitzero" doc:"Last claim by a worker"`
+	FinishedAt  time.Time       `json:"finished_at,omitzero"`
+	DeadlineAt  time.Time       `json:"deadline_at,omitzero" doc:"When the server ends the attempt if its worker does not"`
+	Attempt     int             `json:"attempt" doc:"Attempts begun, whatever came of them"`
+	Failures    int             `json:"failures" doc:"Attempts that count against max_attempts"`
+	Snoozes     int             `json:"snoozes,omitempty"`
+	MaxAttempts int             `json:"max_attempts"`
+	Timeout     Duration        `json:"timeout"`
+	Lease       int64           `json:"lease,omitempty" doc:"Number of its last lease"`
+	Session     string          `json:"session,omitempty" doc:"Session that runs or last ran it"`
+	CancelAt    time.Time       `json:"cancel_at,omitzero" doc:"When it was asked to end while running"`
+	ActiveKey   string          `json:"active_key,omitempty" doc:"No other live job of the namespace has this key"`
+	Key         string          `json:"key,omitempty" doc:"Idempotency key it was asked for with"`
+}
+
+// JobState is where a job stands.
+type JobState string
+
+// The states. The last four are final.
+const (
+	JobWaiting   JobState = "waiting"   // for something it needs, such as an upload
+	JobScheduled JobState = "scheduled" // for its time to come, or for its next retry
+	JobReady     JobState = "ready"     // for a worker
+	JobRunning   JobState = "running"
+	JobSucceeded JobState = "succeeded"
+	JobFailed    JobState = "failed"   // dead: every attempt used up, or told not to try again
+	JobCanceled  JobState = "canceled" // ended on request
+	JobSkipped   JobState = "skipped"  // never started, for its reason
+)
+
+// Final reports that nothing more will happen to a job in this state by itself.
+func (s JobState) Final() bool {
+	return s == JobSucceeded || s == JobFailed || s == JobCanceled || s == JobSkipped
+}
+
+// JobStates lists every state, in the order a job passes them.
+var JobStates = []JobState{JobWaiting, JobScheduled, JobReady, JobRunning, JobSucceeded, JobFailed, JobCanceled, JobSkipped}
+
+// Trigger says who asked for a job.
+type Trigger string
+
+// A manual trigger belongs to a schedule but to none of its nominal times.
+const (
+	TriggerEnqueue  Trigger = "enqueue"
+	TriggerSchedule Trigger = "schedule"
+	TriggerManual   Trigger = "manual"
+)
+
+// NewJob is what somebody asks for when enqueueing. What is left out comes
+// from the task.
+type NewJob struct {
+	Namespace   string          `json:"namespace,omitempty" doc:"Default: default"`
+	Task        string          `json:"task"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func" doc:"Set to func to enqueue for a Go handler whose task nobody created yet"`
+	Input       json.RawMessage `json:"input,omitempty" doc:"At most 256 KiB"`
+	Queue       string          `json:"queue,omitempty"`
+	Priority    *int            `json:"priority,omitempty"`
+	DueAt       time.Time       `json:"due_at,omitzero" doc:"Not before this time; default: now"`
+	Delay       Duration        `json:"delay,omitempty" doc:"Not before this long from now, instead of due_at"`
+	MaxAttempts int             `json:"max_attempts,omitempty"`
+	Timeout     Duration        `json:"timeout,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
+	Key         string          `json:"key,omitempty" doc:"Idempotency key: within the window a second job with it is not made, the first is returned"`
+	KeyWindow   Duration        `json:"key_window,omitempty" doc:"How long the key is remembered; default: 24h; at most 90d"`
+	ActiveKey   string          `json:"active_key,omitempty" doc:"At most one job with this key that has not ended; a second is not made, the first is returned"`
+}
+
+// Defaults and limits of a job.
+const (
+	DefaultKeyWindow = Duration(24 * time.Hour)
+	MaxKeyWindow     = Duration(90 * 24 * time.Hour)
+	MaxDelay         = Duration(10 * 366 * 24 * time.Hour)
+	MaxSnooze        = Duration(30 * 24 * time.Hour)
+	MaxSnoozes       = 1000
+)
+
+// Enqueued is the answer to one [NewJob].
+type Enqueued struct {
+	Job      Job  `json:"job"`
+	Existing bool `json:"existing" doc:"The job was there already, under the same key"`
+}
+
+// Validate says everything that is wrong with what was asked for.
+func (n NewJob) Validate(now time.Time) error {
+	var p problems
+	checkName(&p, "task", n.Task)
+	if n.Namespace != "" {
+		checkName(&p, "namespace", n.Namespace)
+	}
+	if n.Queue != "" {
+		checkName(&p, "queue", n.Queue)
+	}
+	if n.Kind != "" && n.Kind != KindFunc {
+		p.add("kind", string(n.Kind), "cannot be given for a job", "only func, for a handler without a task")
+	}
+	if n.Priority != nil {
+		checkPriority(&p, *n.Priority)
+	}
+	checkInput(&p, "input", n.Input)
+	checkTags(&p, n.Tags)
+	n.validateTimes(&p, now)
+	if n.MaxAttempts < 0 || n.MaxAttempts > 100 {
+		p.addf("max_attempts", n.MaxAttempts, "is outside 1 to 100")
+	}
+	if n.Timeout != 0 && (n.Timeout < MinTimeout || n.Timeout > MaxTimeout) {
+		p.addf("timeout", n.Timeout, "is outside %s to %s", MinTimeout, MaxTimeout)
+	}
+	for field, key := range map[string]string{"key": n.Key, "active_key": n.ActiveKey} {
+		if clean, cut := CleanText(key, MaxKey); cut || clean != key {
+			p.add(field, key, fmt.Sprintf("is not plain text of at most %d bytes", MaxKey), "")
+		}
+	}
+	return p.err(fmt.Sprintf("job for task %q", n.Task))
+}
+
+func (n NewJob) validateTimes(p *problems, now time.Time) {
+	if n.Delay < 0 || n.Delay > MaxDelay {
+		p.addf("delay", n.Delay, "is outside 0s to %s", MaxDelay)
+	}
+	if n.Delay != 0 && !n.DueAt.IsZero() {
+		p.add("delay", n.Delay.String(), "cannot stand beside due_at", "keep one of them")
+	}
+	if n.DueAt.After(now.Add(MaxDelay.D())) {
+		p.add("due_at", n.DueAt.Format(time.RFC3339), "is more than ten years away", "")
+	}
+	if !n.DueAt.IsZero() && n.DueAt.Before(now.Add(-OnTime)) {
+		p.add("due_at", n.DueAt.Format(time.RFC3339), "has passed", "leave it out to run at once")
+	}
+	if n.KeyWindow < 0 || n.KeyWindow > MaxKeyWindow {
+		p.addf("key_window", n.KeyWindow, "is outside 0s to %s", MaxKeyWindow)
+	}
+}
+
+// Attempt is one try of a job that has ended.
+type Attempt struct {
+	JobID     int64     `json:"job_id"`
+	Number    int       `json:"number" doc:"From 1"`
+	Lease     int64     `json:"lease"`
+	Session   string    `json:"session"`
+	Worker    string    `json:"worker,omitempty"`
+	ClaimedAt time.Time `json:"claimed_at"`
+	StartedAt time.Time `json:"started_at,omitzero" doc:"When the worker began, by its own clock made to fit the claim; empty if it did not say"`
+	EndedAt   time.Time `json:"ended_at"`
+	Outcome   Outcome   `json:"outcome" enum:"ok,error,timeout,canceled,lost,snoozed,handed_back"`
+	Error     string    `json:"error,omitempty"`
+	ExitCode  *int      `json:"exit_code,omitempty"`
+	Signal    string    `json:"signal,omitempty"`
+	LogCut    bool      `json:"log_cut,omitempty" doc:"Output went over its limit and was cut"`
+}
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes. Snoozed and handed back do not count against max attempts.
+const (
+	OutcomeOK         Outcome = "ok"
+	OutcomeError      Outcome = "error"
+	OutcomeTimeout    Outcome = "timeout"
+	OutcomeCanceled   Outcome = "canceled"
+	OutcomeLost       Outcome = "lost"
+	OutcomeSnoozed    Outcome = "snoozed"
+	OutcomeHandedBack Outcome = "handed_back"
+)
+
+// JobIDFromText reads a job id as people and URLs write it.
+func JobIDFromText(field, text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, InvalidField(field, text, "is not a job id", "a number such as 1042, see: belfry job list")
+	}
+	return id, nil
+}

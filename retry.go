@@ -1,0 +1,109 @@
+package belfry
+
+import (
+	"hash/fnv"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Retry is what happens after an attempt that did not succeed. The zero value
+// tries three times with an exponential backoff from 10 s.
+type Retry struct {
+	MaxAttempts int      `json:"max_attempts,omitempty" minimum:"0" maximum:"100" doc:"Tries in all, the first included; default: 3; 1 never retries"`
+	Backoff     Backoff  `json:"backoff,omitempty" enum:"exponential,linear,fixed" doc:"How the delay grows; default: exponential"`
+	Delay       Duration `json:"delay,omitempty" doc:"Delay before the first retry; default: 10s"`
+	MaxDelay    Duration `json:"max_delay,omitempty" doc:"Longest delay; default: 1h"`
+	Jitter      float64  `json:"jitter,omitempty" minimum:"-1" maximum:"1" doc:"Part of the delay that is spread at random, 0 to 1; default: 0.2; -1 for none"`
+	OnLost      OnLost   `json:"on_lost,omitempty" enum:"retry,fail" doc:"When the worker was lost and nobody knows how far it came; default: retry"`
+}
+
+// Backoff is how the delay grows from one retry to the next.
+type Backoff string
+
+// Delays before retry n (from 1): d·2ⁿ⁻¹, d·n, and d.
+const (
+	BackoffExponential Backoff = "exponential"
+	BackoffLinear      Backoff = "linear"
+	BackoffFixed       Backoff = "fixed"
+)
+
+// OnLost says whether a job may start again when its worker disappeared.
+type OnLost string
+
+// A job that must not start twice fails instead, and a person decides.
+const (
+	OnLostRetry OnLost = "retry"
+	OnLostFail  OnLost = "fail"
+)
+
+// MaxRetryDelay is the longest delay that may be asked for.
+const MaxRetryDelay = Duration(7 * 24 * time.Hour)
+
+func (r Retry) withDefaults() Retry {
+	r.MaxAttempts = or(r.MaxAttempts, 3)
+	r.Backoff = or(r.Backoff, BackoffExponential)
+	r.Delay = or(r.Delay, Duration(10*time.Second))
+	r.MaxDelay = or(r.MaxDelay, Duration(time.Hour))
+	r.MaxDelay = max(r.MaxDelay, r.Delay)
+	r.Jitter = or(r.Jitter, 0.2)
+	r.OnLost = or(r.OnLost, OnLostRetry)
+	return r
+}
+
+func (r Retry) validate() error {
+	var p problems
+	if r.MaxAttempts < 1 || r.MaxAttempts > 100 {
+		p.addf("max_attempts", r.MaxAttempts, "is outside 1 to 100")
+	}
+	switch r.Backoff {
+	case BackoffExponential, BackoffLinear, BackoffFixed:
+	default:
+		p.add("backoff", string(r.Backoff), "is not a backoff", "one of exponential, linear, fixed")
+	}
+	if r.Delay < 0 || r.Delay > MaxRetryDelay {
+		p.addf("delay", r.Delay, "is outside 0s to %s", MaxRetryDelay)
+	}
+	if r.MaxDelay < 0 || r.MaxDelay > MaxRetryDelay {
+		p.addf("max_delay", r.MaxDelay, "is outside 0s to %s", MaxRetryDelay)
+	}
+	if math.IsNaN(r.Jitter) || r.Jitter != -1 && (r.Jitter < 0 || r.Jitter > 1) {
+		p.addf("jitter", r.Jitter, "is outside 0 to 1 (or -1 for none)")
+	}
+	if r.OnLost != OnLostRetry && r.OnLost != OnLostFail {
+		p.add("on_lost", string(r.OnLost), "is not an answer to a lost worker", "one of retry, fail")
+	}
+	return p.err("retry")
+}
+
+// After is the delay before the next try, once failures tries of job have
+// failed. The jitter is a hash of job and try, so that computing it again
+// after a crash gives the same instant.
+func (r Retry) After(job int64, failures int) time.Duration {
+	n := float64(max(failures, 1))
+	d := float64(r.Delay)
+	switch r.Backoff {
+	case BackoffLinear:
+		d *= n
+	case BackoffExponential:
+		d *= math.Pow(2, n-1)
+	}
+	d = min(d, float64(r.MaxDelay))
+	if r.Jitter > 0 {
+		d *= 1 - r.Jitter*spread(strconv.FormatInt(job, 10), int64(failures))
+	}
+	return time.Duration(d).Truncate(time.Microsecond)
+}
+
+// spread is a number in [0,1) that is the same for the same arguments.
+func spread(id string, n int64) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id + "/" + strconv.FormatInt(n, 10)))
+	// FNV's low bits are the well-mixed ones only after a final avalanche
+	// (the finisher of MurmurHash3, public domain, Austin Appleby).
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return float64(x>>11) / (1 << 53)
+}

@@ -1,0 +1,472 @@
+package belfry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/cron"
+)
+
+// Schedule says when a task runs: the union of its rules, read in its zone,
+// from start to end, at most max_runs times. Without rules it runs when it is
+// triggered and never by itself.
+type Schedule struct {
+	Namespace     string          `json:"namespace,omitempty" doc:"Owner; default: default"`
+	Name          string          `json:"name" doc:"Unique in the namespace"`
+	Description   string          `json:"description,omitempty"`
+	Task          string          `json:"task" doc:"Name of the task, in the same namespace"`
+	Rules         []Rule          `json:"rules,omitempty" doc:"When it runs; several are merged; none: only when triggered"`
+	Zone          string          `json:"zone,omitempty" doc:"IANA name such as Europe/Sofia; default: UTC"`
+	DSTGap        cron.Gap        `json:"dst_gap,omitempty" enum:"run_after,skip" doc:"A fixed time that a clock change removes; default: run_after"`
+	DSTFold       cron.Fold       `json:"dst_fold,omitempty" enum:"first,second,both" doc:"A fixed time that a clock change repeats; default: first"`
+	Start         time.Time       `json:"start,omitzero" doc:"No run before; default: at once"`
+	End           time.Time       `json:"end,omitzero" doc:"No run after; default: never"`
+	MaxRuns       int64           `json:"max_runs,omitempty" doc:"Completed after so many; 0: no limit"`
+	Jitter        Duration        `json:"jitter,omitempty" doc:"Starts are spread over this span, the same way each time"`
+	Catchup       Catchup         `json:"catchup,omitempty" enum:"none,latest,all" doc:"Which missed runs are made up for; default: latest"`
+	CatchupWindow Duration        `json:"catchup_window,omitempty" doc:"Runs missed longer ago are not made up for; default: 1h"`
+	CatchupMax    int             `json:"catchup_max,omitempty" doc:"Most runs made up for at once with catchup all, the newest ones; default: 100"`
+	Overlap       Overlap         `json:"overlap,omitempty" enum:"skip,buffer_one,buffer_all,cancel_other,terminate_other,allow" doc:"When the run before has not ended; default: skip"`
+	BufferMax     int             `json:"buffer_max,omitempty" doc:"Most waiting runs with overlap buffer_all; default: 100"`
+	Input         json.RawMessage `json:"input,omitempty" doc:"JSON for its jobs; default: the task's input"`
+
+	ID           int64         `json:"id,omitempty" readOnly:"true"`
+	State        ScheduleState `json:"state,omitempty" readOnly:"true" doc:"active, paused or completed"`
+	PausedAt     time.Time     `json:"paused_at,omitzero" readOnly:"true"`
+	PausedBy     string        `json:"paused_by,omitempty" readOnly:"true"`
+	PausedReason string        `json:"paused_reason,omitempty" readOnly:"true"`
+	Generation   int64         `json:"generation,omitempty" readOnly:"true" doc:"Grows with every pause and every edit of its times"`
+	NextAt       time.Time     `json:"next_at,omitzero" readOnly:"true" doc:"When it fires next"`
+	HighWater    time.Time     `json:"high_water,omitzero" readOnly:"true" doc:"No nominal time at or before it is ever fired"`
+	FinishAt     time.Time     `json:"finish_at,omitzero" readOnly:"true" doc:"Next time of a rule that counts from the finish; empty while a run is under way"`
+	Runs         int64         `json:"runs,omitempty" readOnly:"true" doc:"Occurrences that became jobs"`
+	CreatedAt    time.Time     `json:"created_at,omitzero" readOnly:"true"`
+	UpdatedAt    time.Time     `json:"updated_at,omitzero" readOnly:"true"`
+}
+
+// Rule is one rule of a schedule: exactly one of its fields but for anchor.
+type Rule struct {
+	Cron   string      `json:"cron,omitempty" doc:"Cron expression, such as 30 2 * * MON-FRI or @daily"`
+	RRule  string      `json:"rrule,omitempty" doc:"RFC 5545 recurrence with its DTSTART, as pasted from a calendar"`
+	Every  Duration    `json:"every,omitempty" doc:"Interval, such as 90s"`
+	Anchor Anchor      `json:"anchor,omitempty" enum:"plan,finish" doc:"What every counts from: the plan (fixed rate) or the finish of the run before; default: plan"`
+	At     []time.Time `json:"at,omitempty" doc:"Single instants"`
+}
+
+// Anchor is what an interval counts from.
+type Anchor string
+
+// A planned interval never drifts; one from the finish never overlaps.
+const (
+	AnchorPlan   Anchor = "plan"
+	AnchorFinish Anchor = "finish"
+)
+
+// ScheduleState is whether a schedule fires.
+type ScheduleState string
+
+// A completed schedule has reached its end, its max runs or its last instant.
+const (
+	ScheduleActive    ScheduleState = "active"
+	SchedulePaused    ScheduleState = "paused"
+	ScheduleCompleted ScheduleState = "completed"
+)
+
+// Catchup says which runs are made up for that were missed because nothing was
+// there to fire them, whatever the cause.
+type Catchup string
+
+// A run counts as missed under CatchupNone when it is later than [OnTime].
+const (
+	CatchupNone   Catchup = "none"
+	CatchupLatest Catchup = "latest"
+	CatchupAll    Catchup = "all"
+)
+
+// OnTime is how late a run may be fired and still count as on time, for a
+// schedule that wants no catch-up. It must stay above the time between two
+// looks of a busy node; one second, as another scheduler has it, is known to
+// drop runs.
+const OnTime = 10 * time.Second
+
+// Overlap says what happens to a run whose predecessor has not ended.
+type Overlap string
+
+// The policies. Buffered runs start when the run before them ends;
+// cancel_other waits for the other to end, terminate_other does not.
+const (
+	OverlapSkip           Overlap = "skip"
+	OverlapBufferOne      Overlap = "buffer_one"
+	OverlapBufferAll      Overlap = "buffer_all"
+	OverlapCancelOther    Overlap = "cancel_other"
+	OverlapTerminateOther Overlap = "terminate_other"
+	OverlapAllow          Overlap = "allow"
+)
+
+// Defaults and limits of a schedule.
+const (
+	DefaultCatchupWindow = Duration(time.Hour)
+	DefaultCatchupMax    = 100
+	DefaultBufferMax     = 100
+	MaxRules             = 32
+	MaxInstants          = 1000
+	MinEvery             = Duration(time.Second)
+	MaxEvery             = Duration(366 * 24 * time.Hour)
+)
+
+// WithDefaults fills what was left out.
+func (s Schedule) WithDefaults() Schedule {
+	s.Namespace = or(s.Namespace, DefaultNamespace)
+	s.Zone = or(s.Zone, "UTC")
+	s.DSTGap = or(s.DSTGap, cron.GapRunAfter)
+	s.DSTFold = or(s.DSTFold, cron.FoldFirst)
+	s.Catchup = or(s.Catchup, CatchupLatest)
+	s.CatchupWindow = or(s.CatchupWindow, DefaultCatchupWindow)
+	s.CatchupMax = or(s.CatchupMax, DefaultCatchupMax)
+	s.Overlap = or(s.Overlap, OverlapSkip)
+	s.BufferMax = or(s.BufferMax, DefaultBufferMax)
+	s.Start, s.End = Micro(s.Start), Micro(s.End)
+	rules := make([]Rule, len(s.Rules))
+	for i, r := range s.Rules {
+		if r.Every != 0 {
+			r.Anchor = or(r.Anchor, AnchorPlan)
+		}
+		for j := range r.At {
+			r.At[j] = Micro(r.At[j])
+		}
+		rules[i] = r
+	}
+	s.Rules = rules
+	return s
+}
+
+// Micro is the instant as Belfry keeps it: UTC, whole microseconds, no
+// monotonic reading.
+func Micro(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// Validate says everything that is wrong with a schedule that has its
+// defaults, as seen at now: a schedule that can never run again is refused.
+func (s Schedule) Validate(now time.Time) error {
+	var p problems
+	checkName(&p, "name", s.Name)
+	checkName(&p, "namespace", s.Namespace)
+	checkName(&p, "task", s.Task)
+	checkInput(&p, "input", s.Input)
+	if len(s.Description) > MaxDescription {
+		p.addf("description", len(s.Description), "has more than %d bytes", MaxDescription)
+	}
+	s.validatePolicy(&p)
+	s.validateSpan(&p, now)
+	if len(s.Rules) > MaxRules {
+		p.addf("rules", len(s.Rules), "has more than %d entries", MaxRules)
+		return p.err(fmt.Sprintf("schedule %q", s.Name))
+	}
+	plan, err := s.plan(&p)
+	if err == nil && len(p) == 0 && len(s.Rules) > 0 && !plan.everAfter(now, s) {
+		p.add("rules", s.ruleText(), "never match after "+now.UTC().Format(time.RFC3339),
+			"check dates, years, start and end")
+	}
+	return p.err(fmt.Sprintf("schedule %q", s.Name))
+}
+
+func (s Schedule) validatePolicy(p *problems) {
+	switch s.Catchup {
+	case CatchupNone, CatchupLatest, CatchupAll:
+	default:
+		p.add("catchup", string(s.Catchup), "is not a catch-up", "one of none, latest, all")
+	}
+	switch s.Overlap {
+	case OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllow:
+	default:
+		p.add("overlap", string(s.Overlap), "is not an overlap policy",
+			"one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow")
+	}
+	if s.DSTGap != cron.GapRunAfter && s.DSTGap != cron.GapSkip {
+		p.add("dst_gap", string(s.DSTGap), "is not a choice", "one of run_after, skip")
+	}
+	if s.DSTFold != cron.FoldFirst && s.DSTFold != cron.FoldSecond && s.DSTFold != cron.FoldBoth {
+		p.add("dst_fold", string(s.DSTFold), "is not a choice", "one of first, second, both")
+	}
+	if s.CatchupWindow < Duration(OnTime) || s.CatchupWindow > MaxEvery {
+		p.addf("catchup_window", s.CatchupWindow, "is outside %s to %s", OnTime, MaxEvery)
+	}
+	if s.CatchupMax < 1 || s.CatchupMax > 1000 {
+		p.addf("catchup_max", s.CatchupMax, "is outside 1 to 1000")
+	}
+	if s.BufferMax < 1 || s.BufferMax > 1000 {
+		p.addf("buffer_max", s.BufferMax, "is outside 1 to 1000")
+	}
+	if s.MaxRuns < 0 {
+		p.addf("max_runs", s.MaxRuns, "is negative")
+	}
+	if s.Jitter < 0 || s.Jitter > Duration(24*time.Hour) {
+		p.addf("jitter", s.Jitter, "is outside 0s to 24h")
+	}
+}
+
+func (s Schedule) validateSpan(p *problems, now time.Time) {
+	if !s.End.IsZero() && !s.Start.IsZero() && s.End.Before(s.Start) {
+		p.add("end", s.End.Format(time.RFC3339), "is before start", "")
+	}
+	if !s.End.IsZero() && !s.End.After(now) {
+		p.add("end", s.End.Format(time.RFC3339), "has passed", "")
+	}
+}
+
+func (s Schedule) ruleText() string {
+	texts := make([]string, len(s.Rules))
+	for i, r := range s.Rules {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, " + ")
+}
+
+// String is the rule as a person would say it in a list.
+func (r Rule) String() string {
+	switch {
+	case r.Cron != "":
+		return r.Cron
+	case r.RRule != "":
+		return r.RRule
+	case r.Every != 0 && r.Anchor == AnchorFinish:
+		return "every " + r.Every.String() + " after finish"
+	case r.Every != 0:
+		return "every " + r.Every.String()
+	case len(r.At) == 1:
+		return "at " + r.At[0].UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("at %d instants", len(r.At))
+}
+
+// RuleText is all rules of the schedule in one line, or "manual".
+func (s Schedule) RuleText() string {
+	if len(s.Rules) == 0 {
+		return "manual"
+	}
+	return s.ruleText()
+}
+
+// Plan is a schedule's rules made ready to compute with.
+type Plan struct {
+	Times  cron.Times    // all rules but those from the finish; nil when there are none
+	Finish time.Duration // shortest interval of the rules from the finish; 0 when there are none
+}
+
+// Plan compiles the rules. It is pure and costs some microseconds a rule, so
+// callers keep the result by (id, generation).
+func (s Schedule) Plan() (Plan, error) {
+	var p problems
+	return s.plan(&p)
+}
+
+func (s Schedule) plan(p *problems) (Plan, error) {
+	before := len(*p)
+	zone, err := cron.LoadZone(s.Zone)
+	if err != nil {
+		p.addCron("zone", s.Zone, err)
+	}
+	var plan Plan
+	var times []cron.Times
+	for i, r := range s.Rules {
+		path := fmt.Sprintf("rules[%d]", i)
+		if !r.single() {
+			p.add(path, "", "must have exactly one of cron, rrule, every, at", "")
+			continue
+		}
+		if r.Anchor == AnchorFinish && r.Every > 0 {
+			if checkEvery(p, path, r) && (plan.Finish == 0 || r.Every.D() < plan.Finish) {
+				plan.Finish = r.Every.D()
+			}
+			continue
+		}
+		if t := r.times(p, path, s, zone); t != nil {
+			times = append(times, t)
+		}
+	}
+	if len(times) == 1 {
+		plan.Times = times[0]
+	} else if len(times) > 1 {
+		plan.Times = cron.Union(times...)
+	}
+	if len(*p) > before {
+		return Plan{}, p.err(fmt.Sprintf("schedule %q", s.Name))
+	}
+	return plan, nil
+}
+
+// single reports whether exactly one way of saying when is used.
+func (r Rule) single() bool {
+	n := 0
+	for _, given := range []bool{r.Cron != "", r.RRule != "", r.Every != 0, len(r.At) > 0} {
+		if given {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// times compiles one rule that does not count from the finish. Faults go to p.
+func (r Rule) times(p *problems, path string, s Schedule, zone *time.Location) cron.Times {
+	o := cron.Options{Zone: zone, Gap: s.DSTGap, Fold: s.DSTFold, Seed: s.seed()}
+	if r.Anchor != "" && r.Every == 0 {
+		p.add(path+".anchor", string(r.Anchor), "belongs to a rule with every", "")
+		return nil
+	}
+	switch {
+	case r.Cron != "":
+		t, err := cron.Parse(r.Cron, o)
+		if err != nil {
+			p.addCron(path+".cron", r.Cron, err)
+			return nil
+		}
+		return t
+	case r.RRule != "":
+		t, err := cron.ParseRRule(r.RRule, o)
+		if err != nil {
+			p.addCron(path+".rrule", r.RRule, err)
+			return nil
+		}
+		return t
+	case r.Every != 0:
+		return r.every(p, path, s)
+	}
+	if len(r.At) > MaxInstants {
+		p.addf(path+".at", len(r.At), "has more than %d entries", MaxInstants)
+		return nil
+	}
+	t, err := cron.NewAt(r.At...)
+	if err != nil {
+		p.addCron(path+".at", "", err)
+		return nil
+	}
+	return t
+}
+
+func (r Rule) every(p *problems, path string, s Schedule) cron.Times {
+	if !checkEvery(p, path, r) {
+		return nil
+	}
+	anchor, seed := time.Unix(0, 0).UTC(), s.seed()
+	if !s.Start.IsZero() {
+		anchor, seed = s.Start, "" // who names a start wants runs at it, not somewhere after it
+	}
+	t, err := cron.NewEvery(r.Every.D(), anchor, seed)
+	if err != nil {
+		p.addCron(path+".every", r.Every.String(), err)
+		return nil
+	}
+	return t
+}
+
+func checkEvery(p *problems, path string, r Rule) bool {
+	if r.Anchor != AnchorPlan && r.Anchor != AnchorFinish && r.Anchor != "" {
+		p.add(path+".anchor", string(r.Anchor), "is not an anchor", "one of plan, finish")
+		return false
+	}
+	if r.Every < MinEvery || r.Every > MaxEvery {
+		p.addf(path+".every", r.Every, "is outside %s to %s", MinEvery, MaxEvery)
+		return false
+	}
+	return true
+}
+
+// addCron takes over what the time engine says about a text.
+func (p *problems) addCron(field, value string, err error) {
+	var ce *cron.Error
+	if errors.As(err, &ce) {
+		p.add(field, value, ce.Msg, ce.Hint)
+		return
+	}
+	p.add(field, value, err.Error(), "")
+}
+
+// seed is what hashes of this schedule are taken of. It is its name and not
+// its id, so that an export applied elsewhere keeps its phases.
+func (s Schedule) seed() string { return s.Namespace + "/" + s.Name }
+
+// everAfter reports whether anything is left to run after now.
+func (plan Plan) everAfter(now time.Time, s Schedule) bool {
+	if plan.Finish > 0 {
+		return true
+	}
+	return !plan.next(s, now).IsZero()
+}
+
+// next is the first planned nominal time after t within start and end.
+func (plan Plan) next(s Schedule, t time.Time) time.Time {
+	if plan.Times == nil {
+		return time.Time{}
+	}
+	if !s.Start.IsZero() && t.Before(s.Start) {
+		t = s.Start.Add(-time.Microsecond)
+	}
+	n := plan.Times.Next(t)
+	if n.IsZero() || !s.End.IsZero() && n.After(s.End) {
+		return time.Time{}
+	}
+	return n
+}
+
+// prev is the last planned nominal time before t and not before start.
+func (plan Plan) prev(s Schedule, t time.Time) time.Time {
+	if plan.Times == nil {
+		return time.Time{}
+	}
+	if !s.End.IsZero() && t.After(s.End) {
+		t = s.End.Add(time.Microsecond)
+	}
+	n := plan.Times.Prev(t)
+	if n.IsZero() || !s.Start.IsZero() && n.Before(s.Start) {
+		return time.Time{}
+	}
+	return n
+}
+
+// Upcoming is up to n nominal times after from, without regard to overlap,
+// pause or runs left. Rules from the finish have none.
+func (s Schedule) Upcoming(plan Plan, from time.Time, n int) []time.Time {
+	var times []time.Time
+	for t := from; len(times) < n; {
+		if t = plan.next(s, t); t.IsZero() {
+			break
+		}
+		times = append(times, t)
+	}
+	return times
+}
+
+// SameTimes reports whether two versions of a schedule have the same nominal
+// times. An edit that keeps them does not move the cadence and withdraws
+// nothing.
+func (s Schedule) SameTimes(o Schedule) bool {
+	if len(s.Rules) != len(o.Rules) || s.Zone != o.Zone || s.DSTGap != o.DSTGap || s.DSTFold != o.DSTFold ||
+		!s.Start.Equal(o.Start) || !s.End.Equal(o.End) {
+		return false
+	}
+	for i := range s.Rules {
+		if !s.Rules[i].same(o.Rules[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r Rule) same(o Rule) bool {
+	if r.Cron != o.Cron || r.RRule != o.RRule || r.Every != o.Every || r.Anchor != o.Anchor || len(r.At) != len(o.At) {
+		return false
+	}
+	for i := range r.At {
+		if !r.At[i].Equal(o.At[i]) {
+			return false
+		}
+	}
+	return true
+}

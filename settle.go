@@ -1,0 +1,75 @@
+package belfry
+
+import (
+	"fmt"
+	"time"
+)
+
+// Settlement is the answer of [Settle]: what the job's row becomes.
+type Settlement struct {
+	State    JobState
+	Reason   Reason
+	Note     string
+	DueAt    time.Time // when State is scheduled or ready
+	Failures int
+	Snoozes  int
+	Outcome  Outcome // as recorded for the attempt
+	Error    string
+}
+
+// Settle decides what an attempt's end means for its job. A lost worker comes
+// through here like everybody else, as [OutcomeLost].
+//
+// Someone who asked for the job to end gets that, whatever the attempt said,
+// unless it succeeded first: a success is a fact.
+func Settle(j Job, r Retry, f Finish, now time.Time) Settlement {
+	s := Settlement{Failures: j.Failures, Snoozes: j.Snoozes, Outcome: f.Outcome, Error: f.Error, DueAt: j.DueAt}
+	switch {
+	case f.Outcome == OutcomeOK:
+		s.State, s.Error = JobSucceeded, ""
+	case !j.CancelAt.IsZero() || f.Outcome == OutcomeCanceled:
+		s.State, s.Reason, s.Note = JobCanceled, ReasonCanceled, j.Note
+	case f.Outcome == OutcomeHandedBack:
+		s.State, s.DueAt = JobReady, now
+	case f.Outcome == OutcomeSnoozed:
+		s.snooze(f, now)
+	default:
+		s.fail(j, r, f, now)
+	}
+	return s
+}
+
+func (s *Settlement) snooze(f Finish, now time.Time) {
+	s.Snoozes++
+	if s.Snoozes > MaxSnoozes {
+		s.State, s.Reason = JobFailed, ReasonSnoozes
+		s.Error = fmt.Sprintf("put off %d times, which is as often as may be", MaxSnoozes)
+		return
+	}
+	s.State, s.DueAt = JobScheduled, now.Add(min(f.Snooze, MaxSnooze).D())
+}
+
+// fail spends one try and either plans the next or ends the job for good.
+func (s *Settlement) fail(j Job, r Retry, f Finish, now time.Time) {
+	s.Failures++
+	switch {
+	case f.NoRetry:
+		s.State, s.Reason = JobFailed, ReasonNoRetry
+	case f.Outcome == OutcomeLost && r.OnLost == OnLostFail:
+		s.State, s.Reason = JobFailed, ReasonLost
+	case s.Failures >= j.MaxAttempts:
+		s.State, s.Reason = JobFailed, ReasonSpent
+	default:
+		s.State, s.DueAt = JobScheduled, now.Add(r.After(j.ID, s.Failures))
+	}
+}
+
+// Withdraw is how a job ends that has not started and will not: its schedule
+// was paused, edited or deleted, or somebody canceled it.
+func Withdraw(j Job, reason Reason, note string) Settlement {
+	s := Settlement{State: JobSkipped, Reason: reason, Note: note, Failures: j.Failures, Snoozes: j.Snoozes, Error: j.Error, DueAt: j.DueAt}
+	if j.Attempt > 0 || reason == ReasonCanceled {
+		s.State = JobCanceled
+	}
+	return s
+}

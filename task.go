@@ -1,0 +1,297 @@
+package belfry
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Task is what to run and its policy. It has a name that is unique in its
+// namespace, a kind, and the settings of that kind.
+type Task struct {
+	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
+	Name        string          `json:"name" doc:"Unique in the namespace"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http" doc:"What runs; default: the kind whose settings are given"`
+	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
+	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
+	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
+	Priority    int             `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Within the queue; higher runs first; default: 0"`
+	Timeout     Duration        `json:"timeout,omitempty" doc:"Longest an attempt may run; 10ms to 7d; default: 1h"`
+	Retry       Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
+	Input       json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
+	Command     *Command        `json:"command,omitempty" doc:"Settings of kind command"`
+	HTTP        *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
+
+	ID         int64     `json:"id,omitempty" readOnly:"true"`
+	Generation int64     `json:"generation,omitempty" readOnly:"true" doc:"Grows with every edit"`
+	CreatedAt  time.Time `json:"created_at,omitzero" readOnly:"true"`
+	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
+}
+
+// Kind says what a task runs.
+type Kind string
+
+// The kinds that a worker can run today. A func is a Go handler registered in
+// a worker, and its task needs no more than a name.
+const (
+	KindFunc    Kind = "func"
+	KindCommand Kind = "command"
+	KindHTTP    Kind = "http"
+)
+
+// Kinds lists every kind, in the order of their names.
+var Kinds = []Kind{KindCommand, KindFunc, KindHTTP}
+
+// Command is a program on the worker's machine. It is remote code execution by
+// design: a worker refuses it unless its operator allowed commands there.
+type Command struct {
+	Argv         []string          `json:"argv,omitempty" doc:"Program and arguments, run without a shell"`
+	Shell        string            `json:"shell,omitempty" doc:"Script for /bin/sh -c, instead of argv"`
+	Dir          string            `json:"dir,omitempty" doc:"Working directory, absolute; default: a fresh empty one, removed afterwards"`
+	Env          map[string]string `json:"env,omitempty" doc:"Added to PATH, HOME, LANG, TZ and the BELFRY_ variables; nothing else is inherited"`
+	Stdin        string            `json:"stdin,omitempty" doc:"Bytes for standard input; default: the job's input as JSON"`
+	SuccessCodes []int             `json:"success_codes,omitempty" doc:"Exit codes that mean success; default: 0"`
+	KillGrace    Duration          `json:"kill_grace,omitempty" doc:"Time between SIGTERM and SIGKILL; default: 5s; at most 5m"`
+	OutputLimit  int               `json:"output_limit,omitempty" doc:"Bytes of standard output and error kept per attempt; default: 1 MiB; at most 64 MiB"`
+}
+
+// HTTP is one request. Every address, including those of redirects, goes
+// through the worker's guarded dialer.
+type HTTP struct {
+	Method        string            `json:"method,omitempty" doc:"Default: GET"`
+	URL           string            `json:"url" doc:"http or https"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	Body          string            `json:"body,omitempty" doc:"Default: the job's input as JSON, where the method carries a body"`
+	ExpectStatus  []string          `json:"expect_status,omitempty" doc:"Codes and ranges that mean success; default: 200-299"`
+	ExpectBody    string            `json:"expect_body,omitempty" doc:"Regular expression (RE2) that the body must match"`
+	MaxBody       int               `json:"max_body,omitempty" doc:"Bytes read of a response; more is an error; default: 1 MiB; at most 64 MiB"`
+	MaxRedirects  int               `json:"max_redirects,omitempty" doc:"Redirects followed; default: 10; -1 follows none"`
+	KeepBodyBytes int               `json:"keep_body_bytes,omitempty" doc:"Bytes of the body kept in the job's output; default: 4 KiB; at most 256 KiB; -1 keeps none"`
+}
+
+// Defaults and limits of a task.
+const (
+	DefaultQueue        = "default"
+	DefaultTimeout      = Duration(time.Hour)
+	MinTimeout          = Duration(10 * time.Millisecond)
+	MaxTimeout          = Duration(7 * 24 * time.Hour)
+	DefaultOutputLimit  = 1 << 20
+	MaxOutputLimit      = 64 << 20
+	DefaultKillGrace    = Duration(5 * time.Second)
+	MaxKillGrace        = Duration(5 * time.Minute)
+	DefaultMaxRedirects = 10
+	DefaultKeepBody     = 4 << 10
+)
+
+// WithDefaults fills what was left out. Two tasks that mean the same are equal
+// afterwards, which is what makes apply idempotent.
+func (t Task) WithDefaults() Task {
+	t.Namespace = or(t.Namespace, DefaultNamespace)
+	t.Queue = or(t.Queue, DefaultQueue)
+	t.Timeout = or(t.Timeout, DefaultTimeout)
+	t.Retry = t.Retry.withDefaults()
+	if t.Kind == "" {
+		t.Kind = t.impliedKind()
+	}
+	if t.Command != nil {
+		c := *t.Command
+		c.KillGrace = or(c.KillGrace, DefaultKillGrace)
+		c.OutputLimit = or(c.OutputLimit, DefaultOutputLimit)
+		if len(c.SuccessCodes) == 0 {
+			c.SuccessCodes = []int{0}
+		}
+		t.Command = &c
+	}
+	if t.HTTP != nil {
+		h := *t.HTTP
+		h.Method = strings.ToUpper(or(h.Method, http.MethodGet))
+		h.MaxBody = or(h.MaxBody, DefaultOutputLimit)
+		h.MaxRedirects = or(h.MaxRedirects, DefaultMaxRedirects)
+		h.KeepBodyBytes = or(h.KeepBodyBytes, DefaultKeepBody)
+		if len(h.ExpectStatus) == 0 {
+			h.ExpectStatus = []string{"200-299"}
+		}
+		t.HTTP = &h
+	}
+	return t
+}
+
+func (t Task) impliedKind() Kind {
+	switch {
+	case t.Command != nil:
+		return KindCommand
+	case t.HTTP != nil:
+		return KindHTTP
+	}
+	return KindFunc
+}
+
+// Validate says everything that is wrong with a task that has its defaults.
+func (t Task) Validate() error {
+	var p problems
+	checkName(&p, "name", t.Name)
+	checkName(&p, "namespace", t.Namespace)
+	checkName(&p, "queue", t.Queue)
+	checkTags(&p, t.Tags)
+	checkPriority(&p, t.Priority)
+	if len(t.Description) > MaxDescription {
+		p.addf("description", len(t.Description), "has more than %d bytes", MaxDescription)
+	}
+	if t.Timeout < MinTimeout || t.Timeout > MaxTimeout {
+		p.addf("timeout", t.Timeout, "is outside %s to %s", MinTimeout, MaxTimeout)
+	}
+	checkInput(&p, "input", t.Input)
+	p.nest("retry", t.Retry.validate())
+	t.validateKind(&p)
+	return p.err(fmt.Sprintf("task %q", t.Name))
+}
+
+func (t Task) validateKind(p *problems) {
+	if !slices.Contains(Kinds, t.Kind) {
+		p.add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of command, func, http")
+		return
+	}
+	given := map[Kind]bool{KindCommand: t.Command != nil, KindHTTP: t.HTTP != nil}
+	for _, k := range []Kind{KindCommand, KindHTTP} {
+		switch {
+		case k == t.Kind && !given[k]:
+			p.add(string(k), "", "is missing for a task of kind "+string(k), "")
+		case k != t.Kind && given[k]:
+			p.add(string(k), "", "does not belong to a task of kind "+string(t.Kind), "a task has one kind")
+		}
+	}
+	if t.Kind == KindCommand && t.Command != nil {
+		p.nest("command", t.Command.validate())
+	}
+	if t.Kind == KindHTTP && t.HTTP != nil {
+		p.nest("http", t.HTTP.validate())
+	}
+}
+
+func (c Command) validate() error {
+	var p problems
+	switch {
+	case len(c.Argv) == 0 && c.Shell == "":
+		p.add("argv", "", "is missing", "give argv: [program, argument] or shell: a script")
+	case len(c.Argv) > 0 && c.Shell != "":
+		p.add("shell", c.Shell, "cannot stand beside argv", "keep one of them")
+	case len(c.Argv) > 0 && c.Argv[0] == "":
+		p.add("argv[0]", "", "is empty", "name the program")
+	}
+	for _, arg := range c.Argv {
+		if strings.ContainsRune(arg, 0) {
+			p.add("argv", "", "contains a NUL byte", "")
+		}
+	}
+	if c.Dir != "" && !strings.HasPrefix(c.Dir, "/") {
+		p.add("dir", c.Dir, "is not absolute", "the worker's own directory may be anywhere")
+	}
+	for name := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			p.add("env", name, "is not the name of an environment variable", "")
+		}
+		if strings.HasPrefix(name, "BELFRY_") {
+			p.add("env."+name, "", "is reserved", "names that start with BELFRY_ are set by the worker")
+		}
+	}
+	if c.KillGrace < 0 || c.KillGrace > MaxKillGrace {
+		p.addf("kill_grace", c.KillGrace, "is outside 0s to %s", MaxKillGrace)
+	}
+	if c.OutputLimit < 0 || c.OutputLimit > MaxOutputLimit {
+		p.addf("output_limit", c.OutputLimit, "is outside 0 to %d bytes", MaxOutputLimit)
+	}
+	for _, code := range c.SuccessCodes {
+		if code < 0 || code > 255 {
+			p.addf("success_codes", code, "is outside 0 to 255")
+		}
+	}
+	return p.err("command")
+}
+
+var methodRule = regexp.MustCompile(`^[A-Z]{1,20}$`)
+
+func (h HTTP) validate() error {
+	var p problems
+	u, err := url.Parse(h.URL)
+	switch {
+	case h.URL == "":
+		p.add("url", "", "is missing", "")
+	case err != nil || u.Host == "":
+		p.add("url", h.URL, "is not an absolute URL", "write https://host/path")
+	case u.Scheme != "http" && u.Scheme != "https":
+		p.add("url", h.URL, "is neither http nor https", "")
+	case u.User != nil:
+		p.add("url", u.Redacted(), "carries a user or password", "put an Authorization header into headers")
+	}
+	if !methodRule.MatchString(h.Method) {
+		p.add("method", h.Method, "is not a method", "such as GET or POST")
+	}
+	for name, value := range h.Headers {
+		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			p.add("headers", name, "is not a header", "")
+		}
+	}
+	if _, err := ParseStatusRanges(h.ExpectStatus); err != nil {
+		p.add("expect_status", strings.Join(h.ExpectStatus, ","), err.Error(), "such as 200-299 or 404")
+	}
+	if _, err := regexp.Compile(h.ExpectBody); err != nil {
+		p.add("expect_body", h.ExpectBody, err.Error(), "RE2 syntax")
+	}
+	if h.MaxBody < 1 || h.MaxBody > MaxOutputLimit {
+		p.addf("max_body", h.MaxBody, "is outside 1 to %d bytes", MaxOutputLimit)
+	}
+	if h.MaxRedirects < -1 || h.MaxRedirects > 50 {
+		p.addf("max_redirects", h.MaxRedirects, "is outside -1 to 50")
+	}
+	if h.KeepBodyBytes < -1 || h.KeepBodyBytes > MaxInput {
+		p.addf("keep_body_bytes", h.KeepBodyBytes, "is outside -1 to %d", MaxInput)
+	}
+	return p.err("http")
+}
+
+var headerRule = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// StatusRange is an inclusive range of HTTP status codes.
+type StatusRange struct{ From, To int }
+
+// ParseStatusRanges reads codes and ranges such as "204" and "200-299".
+func ParseStatusRanges(texts []string) ([]StatusRange, error) {
+	ranges := make([]StatusRange, 0, len(texts))
+	for _, text := range texts {
+		from, to, isRange := strings.Cut(text, "-")
+		if !isRange {
+			to = from
+		}
+		a, errA := strconv.Atoi(from)
+		b, errB := strconv.Atoi(to)
+		if errA != nil || errB != nil || a < 100 || b > 599 || a > b {
+			return nil, fmt.Errorf("%q is not a status code or range", text)
+		}
+		ranges = append(ranges, StatusRange{a, b})
+	}
+	return ranges, nil
+}
+
+// checkInput wants one whole JSON value within the limit.
+func checkInput(p *problems, field string, input json.RawMessage) {
+	if len(input) > MaxInput {
+		p.addf(field, strconv.Itoa(len(input))+" bytes", "is over the limit of %d bytes", MaxInput)
+	} else if len(input) > 0 && !json.Valid(input) {
+		p.add(field, string(input), "is not JSON", "")
+	}
+}
+
+// or is the first of two that is not zero.
+func or[T comparable](given, fallback T) T {
+	var zero T
+	if given == zero {
+		return fallback
+	}
+	return given
+}
