@@ -1,0 +1,217 @@
+// Package engine runs the loops of a node: it fires schedules that are due,
+// makes delayed jobs ready, gives up lost sessions, and prunes what retention
+// no longer keeps.
+//
+// Every node runs all loops and none leads. Each pass is one transition of the
+// store that takes what is due and leaves alone what another node has locked,
+// so a second engine does no harm and a dead one is not missed.
+//
+// Loops sleep until the next thing is due or something wakes them. They wait
+// on the monotonic clock and look at the rows again every few seconds whatever
+// happens, so a clock that is set forward or back is noticed, and a wake-up
+// that was lost costs seconds and nothing else.
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/lifecycle"
+)
+
+// Store is what an engine needs of the state. *store.Store has it.
+type Store interface {
+	FireDue(ctx context.Context) (belfry.Fired, error)
+	Promote(ctx context.Context) (belfry.Promoted, error)
+	ReleaseLost(ctx context.Context) (belfry.Released, error)
+	Prune(ctx context.Context) (more bool, err error)
+	// Woken returns a channel that is closed when something may be due sooner
+	// than the last pass said.
+	Woken() <-chan struct{}
+}
+
+// Clock is what the store needs to be told when this process's clock decides
+// and is set back. A store whose database has the clock does without.
+type Clock interface {
+	LocalClock() bool
+	ShiftClock(ctx context.Context, back time.Duration) error
+}
+
+// Options says how an engine runs. Only Store is needed.
+type Options struct {
+	Store Store
+	// Release is how often lost sessions and overdue jobs are looked for.
+	// Default: 2s.
+	Release time.Duration
+	// Prune is how often retention is applied. Default: 10m.
+	Prune time.Duration
+	// Logger gets faults that heal at warn. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Engine is the loops of a node.
+type Engine struct {
+	opt Options
+}
+
+// New makes an engine.
+func New(o Options) (*Engine, error) {
+	if o.Store == nil {
+		return nil, belfry.Errorf(belfry.Invalid, "an engine needs a store")
+	}
+	if o.Release == 0 {
+		o.Release = 2 * time.Second
+	}
+	if o.Prune == 0 {
+		o.Prune = 10 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{opt: o}, nil
+}
+
+// Run runs the loops until ctx ends, and returns when all of them have.
+func (e *Engine) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	loops.Go(func() { e.loop(ctx, "fire", e.fire, e.opt.Store.Woken) })
+	loops.Go(func() { e.loop(ctx, "promote", e.promote, e.opt.Store.Woken) })
+	loops.Go(func() { e.loop(ctx, "release", e.release, never) })
+	loops.Go(func() { e.loop(ctx, "prune", e.prune, never) })
+	if c, ok := e.opt.Store.(Clock); ok && c.LocalClock() {
+		loops.Go(func() { e.watchClock(ctx, c, systemClock()) })
+	}
+	loops.Wait()
+	return nil
+}
+
+// RunOnce fires what is due and makes ready what has come of age, until
+// nothing is left, and answers the number of jobs.
+func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
+	for {
+		p, err := e.opt.Store.Promote(ctx)
+		if err != nil {
+			return jobs, err
+		}
+		f, err := e.opt.Store.FireDue(ctx)
+		if err != nil {
+			return jobs, err
+		}
+		jobs += p.Jobs + f.Jobs
+		if p.Jobs == 0 && f.Schedules == 0 {
+			return jobs, nil
+		}
+	}
+}
+
+// pass does what is due and says how long to rest.
+type pass func(ctx context.Context) (rest time.Duration, err error)
+
+const (
+	// longest is how long a loop sleeps without a look at the rows and the
+	// wall clock.
+	longest = 5 * time.Second
+	// shortest keeps a loop from spinning when the timer of this machine runs
+	// a little ahead of the clock that decides.
+	shortest = 200 * time.Microsecond
+)
+
+// never is for loops that nothing wakes.
+func never() <-chan struct{} { return nil }
+
+// loop repeats a pass. An error rests it for a while that grows; nothing ends
+// it but the context.
+func (e *Engine) loop(ctx context.Context, name string, pass pass, wake func() <-chan struct{}) {
+	failures := 0
+	for ctx.Err() == nil {
+		woken := wake()
+		rest, err := pass(ctx)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			failures++
+			rest = min(time.Duration(failures)*500*time.Millisecond, longest)
+			woken = nil
+			e.opt.Logger.Warn("engine loop failed, trying again", "loop", name, "failures", failures, "rest", rest, "error", err)
+		} else if err == nil {
+			failures = 0
+		}
+		sleep(ctx, rest, woken)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-woken:
+	}
+}
+
+// until is how long to sleep from now until next, as of a pass that began at
+// begun on this machine's clock.
+func until(next, now, begun time.Time) time.Duration {
+	if next.IsZero() {
+		return longest
+	}
+	return min(max(next.Sub(now)-time.Since(begun), shortest), longest)
+}
+
+func (e *Engine) fire(ctx context.Context) (time.Duration, error) {
+	begun := time.Now()
+	f, err := e.opt.Store.FireDue(ctx)
+	return until(f.NextAt, f.Now, begun), err
+}
+
+func (e *Engine) promote(ctx context.Context) (time.Duration, error) {
+	begun := time.Now()
+	p, err := e.opt.Store.Promote(ctx)
+	return until(p.NextAt, p.Now, begun), err
+}
+
+func (e *Engine) release(ctx context.Context) (time.Duration, error) {
+	r, err := e.opt.Store.ReleaseLost(ctx)
+	if r.Sessions > 0 || r.Jobs > 0 {
+		e.opt.Logger.Warn("lost work released", "sessions", r.Sessions, "jobs", r.Jobs)
+	}
+	if r.More {
+		return 0, err
+	}
+	return e.opt.Release, err
+}
+
+func (e *Engine) prune(ctx context.Context) (time.Duration, error) {
+	more, err := e.opt.Store.Prune(ctx)
+	if more {
+		return 50 * time.Millisecond, err
+	}
+	return e.opt.Prune, err
+}
+
+// Runner is an engine with the four verbs of a service, for programs that
+// embed one.
+type Runner struct {
+	*lifecycle.Service
+	engine *Engine
+}
+
+// NewRunner makes a runner. Start, Stop and IsRunning are those of the
+// service; RunOnce needs no Start.
+func NewRunner(o Options) (*Runner, error) {
+	e, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{lifecycle.New("schedule runner", e.Run), e}, nil
+}
+
+// RunOnce fires what is due, then returns the number of jobs made or made
+// ready.
+func (r *Runner) RunOnce(ctx context.Context) (int, error) { return r.engine.RunOnce(ctx) }

@@ -1,0 +1,268 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// errDry ends the transaction of a dry run.
+var errDry = errors.New("dry run")
+
+// Apply makes the database as the manifest says, in one transaction. A dry run
+// does the same and takes it back, so that its plan is what would happen.
+func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOptions) (out belfry.Applied, err error) {
+	if o.Namespace == "" {
+		o.Namespace = belfry.DefaultNamespace
+	}
+	m = m.WithDefaults(o.Namespace)
+	err = s.write(ctx, "apply", func(c *change) error {
+		out = belfry.Applied{DryRun: o.DryRun, Changes: []belfry.Change{}}
+		if err := m.Validate(c.now); err != nil {
+			return err
+		}
+		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyTasks, c.applySchedules} {
+			changes, err := step(m)
+			if err != nil {
+				return err
+			}
+			out.Changes = append(out.Changes, changes...)
+		}
+		if o.Prune {
+			deleted, err := c.prune(m, o.Namespace)
+			if err != nil {
+				return err
+			}
+			out.Changes = append(out.Changes, deleted...)
+		}
+		if o.DryRun {
+			return errDry
+		}
+		return nil
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return out, err
+}
+
+func (c *change) applyQueues(m belfry.Manifest) ([]belfry.Change, error) {
+	var changes []belfry.Change
+	for i, q := range m.Queues {
+		old, err := c.s.queue(c.ctx, c.tx, q.Name)
+		isNew := belfry.CodeOf(err) == belfry.NotFound
+		if err != nil && !isNew {
+			return nil, err
+		}
+		saved, _, err := c.saveQueue(q)
+		if err != nil {
+			return nil, under(fmt.Sprintf("queues[%d]", i), err)
+		}
+		changes = append(changes, changed("queue", "", q.Name, isNew, old, saved))
+	}
+	return changes, nil
+}
+
+func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
+	names := make([]taskName, len(m.Tasks))
+	for i, t := range m.Tasks {
+		names[i] = taskName{t.Namespace, t.Name}
+	}
+	there, err := c.tasksByName(names)
+	if err != nil {
+		return nil, err
+	}
+	var changes []belfry.Change
+	for i, t := range m.Tasks {
+		old, exists := there[taskName{t.Namespace, t.Name}]
+		var saved belfry.Task
+		if exists {
+			saved, err = c.updateTask(t)
+		} else {
+			saved, err = c.insertTask(t, "")
+		}
+		if err != nil {
+			return nil, under(fmt.Sprintf("tasks[%d]", i), err)
+		}
+		changes = append(changes, changed("task", t.Namespace, t.Name, !exists, old, saved))
+	}
+	return changes, nil
+}
+
+func (c *change) applySchedules(m belfry.Manifest) ([]belfry.Change, error) {
+	var changes []belfry.Change
+	for i, sc := range m.Schedules {
+		old, err := c.s.schedule(c.ctx, c.tx, sc.Namespace, sc.Name, true)
+		isNew := belfry.CodeOf(err) == belfry.NotFound
+		if err != nil && !isNew {
+			return nil, err
+		}
+		var saved belfry.Schedule
+		if isNew {
+			saved, err = c.insertSchedule(sc)
+		} else {
+			saved, err = c.updateSchedule(sc)
+		}
+		if err != nil {
+			return nil, under(fmt.Sprintf("schedules[%d]", i), err)
+		}
+		changes = append(changes, changed("schedule", sc.Namespace, sc.Name, isNew, asWritten(old.Schedule), asWritten(saved)))
+	}
+	return changes, nil
+}
+
+// asWritten is a schedule without its state, which no manifest has.
+func asWritten(s belfry.Schedule) belfry.Schedule {
+	var out belfry.Schedule
+	if err := json.Unmarshal([]byte(scheduleDoc(s)), &out); err != nil {
+		panic(err) // it was written by us a line ago
+	}
+	return out
+}
+
+// prune deletes what the manifest does not name: schedules first, because
+// they hold on to tasks.
+func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, error) {
+	named := map[string]bool{}
+	for _, t := range m.Tasks {
+		named["task/"+t.Namespace+"/"+t.Name] = true
+	}
+	for _, sc := range m.Schedules {
+		named["schedule/"+sc.Namespace+"/"+sc.Name] = true
+	}
+	var changes []belfry.Change
+	schedules, err := collect(c.ctx, c.tx, scanSchedule, `
+		select `+scheduleColumns+`
+		from schedules s
+		where s.namespace = $1
+		order by s.name`+c.s.sql.ForUpdate("s"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range schedules {
+		if !named["schedule/"+namespace+"/"+row.Name] {
+			if err := c.deleteSchedule(row); err != nil {
+				return nil, err
+			}
+			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
+		}
+	}
+	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		if !named["task/"+namespace+"/"+t.Name] {
+			if err := c.deleteTask(t); err != nil {
+				return nil, err
+			}
+			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
+		}
+	}
+	return changes, nil
+}
+
+// under puts the place in the manifest before the fields of an error.
+func under(path string, err error) error {
+	var e *belfry.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	out.Fields = slices.Clone(e.Fields)
+	for i := range out.Fields {
+		out.Fields[i].Field = path + "." + out.Fields[i].Field
+	}
+	return &out
+}
+
+// changed is the line of the plan for one definition.
+func changed(noun, namespace, name string, isNew bool, before, after any) belfry.Change {
+	ch := belfry.Change{Action: belfry.ActionCreate, Noun: noun, Namespace: namespace, Name: name}
+	if isNew {
+		return ch
+	}
+	ch.Action, ch.Fields = belfry.ActionUpdate, differences(before, after)
+	if len(ch.Fields) == 0 {
+		ch.Action = belfry.ActionKeep
+	}
+	return ch
+}
+
+// unwritten are fields that no manifest sets.
+var unwritten = map[string]bool{"id": true, "generation": true, "created_at": true, "updated_at": true}
+
+// differences lists what differs between two values of one type, as text.
+func differences(before, after any) []string {
+	var b, a map[string]json.RawMessage
+	if json.Unmarshal([]byte(text(before)), &b) != nil || json.Unmarshal([]byte(text(after)), &a) != nil {
+		return nil
+	}
+	var out []string
+	for field := range merged(b, a) {
+		if !unwritten[field] && string(b[field]) != string(a[field]) {
+			out = append(out, fmt.Sprintf("%s: %s -> %s", field, shown(b[field]), shown(a[field])))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func merged(a, b map[string]json.RawMessage) map[string]bool {
+	out := map[string]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+func shown(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "(none)"
+	}
+	if s, cut := belfry.CleanText(string(raw), 200); cut {
+		return s + "…"
+	}
+	return string(raw)
+}
+
+// Export is everything of a namespace that a manifest can hold, and all queues
+// that are not as they were at first.
+func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest, err error) {
+	if namespace == "" {
+		namespace = belfry.DefaultNamespace
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		m = belfry.Manifest{}
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by name`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			m.Queues = append(m.Queues, belfry.Queue{Name: q.Name, Description: q.Description, Priority: q.Priority, Concurrency: q.Concurrency, GlobalLimit: q.GlobalLimit})
+		}
+		w := &where{}
+		w.namespace("namespace", namespace)
+		tasks, err := collect(ctx, tx, scanTask, `select `+taskColumns+` from tasks where `+w.sql()+` order by namespace, name`, w.args...)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
+			m.Tasks = append(m.Tasks, t)
+		}
+		rows, err := collect(ctx, tx, scanSchedule, `select `+scheduleColumns+` from schedules s where `+w.sql()+` order by namespace, name`, w.args...)
+		for _, r := range rows {
+			m.Schedules = append(m.Schedules, asWritten(r.Schedule))
+		}
+		return err
+	})
+	return m, err
+}

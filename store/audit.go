@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+)
+
+// audit records a change in its own transaction, so that there is no change
+// without a row and no row without a change.
+func (c *change) audit(action, noun, namespace, name, note string, before, after any) error {
+	_, err := c.tx.Exec(c.ctx, `
+		insert into audit (at, namespace, actor, action, noun, name, note, before, after)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), docOrNull(after))
+	c.wake(topicJobs)
+	return err
+}
+
+func docOrNull(v any) *string {
+	if v == nil {
+		return nil
+	}
+	s := text(v)
+	return &s
+}
+
+const auditColumns = `seq, at, namespace, actor, action, noun, name, note, before, after`
+
+func scanAudit(rows Rows) (a belfry.Audit, err error) {
+	return a, rows.Scan(&a.Seq, scanTime{&a.At}, &a.Namespace, &a.Actor, &a.Action, &a.Noun, &a.Name, &a.Note, scanJSON{&a.Before}, scanJSON{&a.After})
+}
+
+// Audit lists who changed what, newest first.
+func (s *Store) Audit(ctx context.Context, f belfry.AuditFilter) (p belfry.Page[belfry.Audit], err error) {
+	before, err := decodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	w := &where{}
+	if f.Namespace == "" {
+		f.Namespace = belfry.DefaultNamespace
+	}
+	w.namespace("namespace", f.Namespace)
+	if f.Noun != "" {
+		w.and("noun = ?", f.Noun)
+	}
+	if f.Name != "" {
+		w.and("name = ?", f.Name)
+	}
+	if before > 0 {
+		w.and("seq < ?", before)
+	}
+	limit := f.Bound()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		rows, err := collect(ctx, tx, scanAudit, `
+			select `+auditColumns+`
+			from audit
+			where `+w.sql()+`
+			order by seq desc
+			limit `+strconv.Itoa(limit+1), w.args...)
+		p = page(rows, limit, func(a belfry.Audit) string { return encodeCursor(strconv.FormatInt(a.Seq, 10)) })
+		return err
+	})
+	return p, err
+}

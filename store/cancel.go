@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// CancelJobs ends jobs that wait and asks those that run to end. What has
+// ended already is left, with the reason.
+func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
+	if err := sel.Validate(); err != nil {
+		return out, err
+	}
+	err = s.write(ctx, "cancel", func(c *change) error {
+		rows, selected, err := c.selectJobs(namespace, sel, belfry.JobState.Final, "has ended already")
+		if err != nil {
+			return err
+		}
+		out = selected
+		if sel.DryRun || len(rows) == 0 {
+			return nil
+		}
+		note := "canceled by " + belfry.ActorOf(ctx)
+		if sel.Note != "" {
+			note += ": " + sel.Note
+		}
+		if err := c.cancelRows(rows, belfry.ReasonCanceled, note); err != nil {
+			return err
+		}
+		return c.auditJobs("cancel", rows, sel.Note)
+	})
+	return out, err
+}
+
+// selectJobs finds and locks the jobs of a bulk action. Those for which unfit
+// holds are left.
+func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(belfry.JobState) bool, why string) ([]jobRow, belfry.Selected, error) {
+	out := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
+	ids := sel.IDs
+	if sel.Filter != nil {
+		found, more, err := c.filterJobs(namespace, *sel.Filter, unfit)
+		if err != nil {
+			return nil, out, err
+		}
+		ids, out.More = found, more
+	}
+	locked, err := c.lockJobs(ids)
+	if err != nil {
+		return nil, out, err
+	}
+	rows, err := c.withDone(ids, locked)
+	if err != nil {
+		return nil, out, err
+	}
+	byID := make(map[int64]jobRow, len(rows))
+	for _, r := range rows {
+		if namespace == belfry.AnyNamespace || r.Namespace == namespace {
+			byID[r.ID] = r
+		}
+	}
+	var fit []jobRow
+	for _, id := range unique(ids) {
+		j, there := byID[id]
+		switch {
+		case !there:
+			out.Left[id] = "no such job"
+		case unfit(j.State):
+			out.Left[id] = fmt.Sprintf("%s: %s", why, j.State)
+		default:
+			out.IDs = append(out.IDs, id)
+			fit = append(fit, j)
+		}
+	}
+	return fit, out, nil
+}
+
+// filterJobs finds the oldest jobs that a filter names and an action fits.
+func (c *change) filterJobs(namespace string, f belfry.JobFilter, unfit func(belfry.JobState) bool) (ids []int64, more bool, err error) {
+	f.Namespace = namespace
+	if len(f.States) == 0 {
+		for _, st := range belfry.JobStates {
+			if !unfit(st) {
+				f.States = append(f.States, st)
+			}
+		}
+	}
+	rows, err := c.s.findJobs(c.ctx, c.tx, f, 0, belfry.MaxBatch+1, "asc")
+	if err != nil {
+		return nil, false, err
+	}
+	if len(rows) > belfry.MaxBatch {
+		rows, more = rows[:belfry.MaxBatch], true
+	}
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids, more, nil
+}
+
+// withDone adds the finished ones among ids to the live ones that are locked.
+func (c *change) withDone(ids []int64, live []jobRow) ([]jobRow, error) {
+	if len(live) == len(ids) || len(ids) == 0 {
+		return live, nil
+	}
+	done, err := collect(c.ctx, c.tx, scanJob, selectDone+` where id in (select id from `+c.s.idTable(1)+`)`, idRows(ids))
+	return append(live, done...), err
+}
+
+// cancelRows ends locked jobs that wait, and marks those that run.
+func (c *change) cancelRows(rows []jobRow, reason belfry.Reason, note string) error {
+	var waiting []ending
+	var running []int64
+	for _, j := range rows {
+		if j.State != belfry.JobRunning {
+			waiting = append(waiting, ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)})
+			continue
+		}
+		running = append(running, j.ID)
+		c.wake(topicSession(j.Session))
+	}
+	if len(running) > 0 {
+		if _, err := c.tx.Exec(c.ctx, `
+			update jobs
+			set cancel_at = $2, note = $3
+			where id in (select id from `+c.s.idTable(1)+`) and state = 'running' and cancel_at = 0`,
+			idRows(running), micros(c.now), note); err != nil {
+			return err
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	return c.end(waiting, true)
+}
+
+// auditJobs writes one row for one job, and one for a whole batch.
+func (c *change) auditJobs(action string, rows []jobRow, note string) error {
+	perNamespace := map[string][]int64{}
+	for _, r := range rows {
+		perNamespace[r.Namespace] = append(perNamespace[r.Namespace], r.ID)
+	}
+	for namespace, ids := range perNamespace {
+		name := fmt.Sprint(ids[0])
+		if len(ids) > 1 {
+			name = fmt.Sprintf("%d jobs", len(ids))
+		}
+		if err := c.audit(action, "job", namespace, name, note, nil, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RedriveJobs makes failed, canceled and skipped jobs ready again, with all
+// their attempts back and under the task as it is now.
+func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
+	if err := sel.Validate(); err != nil {
+		return out, err
+	}
+	unfit := func(st belfry.JobState) bool { return !st.Final() || st == belfry.JobSucceeded }
+	if sel.Filter != nil && len(sel.Filter.States) == 0 {
+		f := *sel.Filter
+		f.States = []belfry.JobState{belfry.JobFailed} // dead jobs; others only when asked for
+		sel.Filter = &f
+	}
+	err = s.write(ctx, "redrive", func(c *change) error {
+		rows, selected, err := c.selectJobs(namespace, sel, unfit, "cannot be redriven")
+		if err != nil {
+			return err
+		}
+		out = selected
+		if sel.DryRun || len(rows) == 0 {
+			return nil
+		}
+		back, err := c.bringBack(rows)
+		if err != nil {
+			return err
+		}
+		out.IDs = out.IDs[:0]
+		var done []jobRow
+		for _, r := range rows {
+			if why, left := back[r.ID]; left {
+				out.Left[r.ID] = why
+				continue
+			}
+			out.IDs = append(out.IDs, r.ID)
+			done = append(done, r)
+		}
+		return c.auditJobs("redrive", done, sel.Note)
+	})
+	return out, err
+}
+
+// bringBack moves finished jobs to the live ones. It answers those it could
+// not move and why.
+func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
+	taskIDs := make([]int64, len(rows))
+	for i, r := range rows {
+		taskIDs[i] = r.TaskID
+	}
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, taskIDs)
+	if err != nil {
+		return nil, err
+	}
+	left = map[int64]string{}
+	var ids []int64
+	for _, r := range rows {
+		if _, ok := tasks[r.TaskID]; !ok {
+			left[r.ID] = "its task was deleted"
+			continue
+		}
+		ids = append(ids, r.ID)
+		c.wake(topicQueue(r.Queue))
+	}
+	moved, err := collect(c.ctx, c.tx, scanInt, `
+		insert into jobs (`+jobColumns+`)
+		select d.id, d.namespace, d.task_id, d.task, k.kind, d.queue, d.priority, 'ready', '', '', '', d.input, d.tags, d.origin,
+			d.schedule, d.schedule_id, d.generation, d.nominal, $2, d.created_at, 0, 0, 0,
+			d.attempt, 0, 0, d.max_attempts, d.timeout, d.lease, '', d.active_key, d.idem_key
+		from jobs_done d
+		join tasks k on k.id = d.task_id
+		where d.id in (select id from `+c.s.idTable(1)+`)
+		on conflict do nothing
+		returning id`, idRows(ids), micros(c.now))
+	if err != nil {
+		return nil, err
+	}
+	there := map[int64]bool{}
+	for _, id := range moved {
+		there[id] = true
+	}
+	for _, id := range ids {
+		if !there[id] {
+			left[id] = "another live job has its active key"
+		}
+	}
+	c.wake(topicJobs)
+	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where id in (select id from `+c.s.idTable(1)+`)`, idRows(moved))
+	return left, err
+}

@@ -1,0 +1,249 @@
+package store
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Claim leases ready jobs to a session. When there are none it waits for a
+// wake-up, looking again by itself every [Options.Poll].
+func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+	if err := r.Validate(); err != nil {
+		return belfry.Claim{}, err
+	}
+	ends := time.NewTimer(min(r.Wait, belfry.MaxClaimWait).D())
+	defer ends.Stop()
+	for {
+		woken := s.awaken(r)
+		c, err := s.claim(ctx, r)
+		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 {
+			return c, err
+		}
+		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
+		select {
+		case <-woken:
+		case <-again.C:
+		case <-ends.C:
+			r.Wait = 0
+		case <-ctx.Done():
+			again.Stop()
+			return belfry.Claim{}, ctx.Err()
+		}
+		again.Stop()
+		if r.Wait <= 0 {
+			return c, nil
+		}
+	}
+}
+
+// awaken is a channel that is closed when one of the queues has news. Asking
+// for several costs a goroutine, so the worker asks for one at a time.
+func (s *Store) awaken(r belfry.ClaimRequest) <-chan struct{} {
+	if len(r.Want) == 1 {
+		for q := range r.Want {
+			return s.hub.on(topicQueue(q))
+		}
+	}
+	return s.hub.on(topicJobs)
+}
+
+func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, err error) {
+	err = s.write(ctx, "claim", func(c *change) error {
+		out = belfry.Claim{Jobs: []belfry.LeasedJob{}}
+		session, err := c.session(r.Session)
+		if err != nil || session.Drain {
+			return err
+		}
+		queues, err := c.claimable(r.Want)
+		if err != nil {
+			return err
+		}
+		var rows []jobRow
+		for _, q := range queues {
+			found, err := c.pick(session, q, min(r.Want[q.Name], belfry.MaxBatch-len(rows)))
+			if err != nil {
+				return err
+			}
+			rows = append(rows, found...)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		out, err = c.lease(session, rows)
+		return err
+	})
+	if err == nil && len(out.Jobs) > 0 {
+		s.tellClaimed(out)
+	}
+	return out, err
+}
+
+func (s *Store) tellClaimed(out belfry.Claim) {
+	perQueue := map[string]int{}
+	for _, j := range out.Jobs {
+		perQueue[j.Job.Queue]++
+	}
+	for q, n := range perQueue {
+		s.opt.Observer.Claimed(q, n)
+	}
+}
+
+// claimable reads the wanted queues that are not paused, the highest first.
+func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
+	type name struct {
+		Name string `json:"name"`
+	}
+	names := make([]name, 0, len(want))
+	for q, n := range want {
+		if n > 0 {
+			names = append(names, name{q})
+		}
+	}
+	return collect(c.ctx, c.tx, scanQueue, `
+		select `+queueColumns+`
+		from queues
+		where paused_at = 0 and name in (select name from `+c.s.sql.Table(1, "t", Col{"name", Text})+`)
+		order by priority desc, name`, text(names))
+}
+
+// pick locks up to n ready jobs of a queue that the session can run.
+func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, error) {
+	n, err := c.withinLimit(q, n)
+	if err != nil || n <= 0 {
+		return nil, err
+	}
+	cond := &where{}
+	cond.and("queue = ?", q.Name)
+	cond.namespace("namespace", w.Namespace)
+	cond.conds = append(cond.conds, runnable(w))
+	if slices.Contains(w.Kinds, belfry.KindFunc) {
+		cond.and(`(kind <> 'func' or task in (select name from `+c.s.sql.Table(len(cond.args)+1, "t", Col{"name", Text})+`))`, funcRows(w.Funcs))
+	}
+	cond.args = append(cond.args, n)
+	return collect(c.ctx, c.tx, scanJob, selectLive+`
+		where state = 'ready' and `+cond.sql()+`
+		order by priority desc, due_at, id
+		limit `+placeholder(len(cond.args))+c.s.sql.SkipLocked("jobs"), cond.args...)
+}
+
+// runnable is the condition on the kind. Kinds are Belfry's own words, never
+// text from outside.
+func runnable(w belfry.WorkerState) string {
+	list := ""
+	for _, k := range belfry.Kinds {
+		if slices.Contains(w.Kinds, k) {
+			list += ", '" + string(k) + "'"
+		}
+	}
+	if list == "" {
+		return "false"
+	}
+	return "kind in (" + list[2:] + ")"
+}
+
+func funcRows(names []string) string {
+	type name struct {
+		Name string `json:"name"`
+	}
+	rows := make([]name, len(names))
+	for i, n := range names {
+		rows[i].Name = n
+	}
+	return text(rows)
+}
+
+// withinLimit is how many of n a queue's limit over all workers leaves. It
+// locks the queue's row, so that two claims cannot both take the last place;
+// queues without a limit are not locked.
+func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
+	if q.GlobalLimit == 0 {
+		return n, nil
+	}
+	if _, _, err := first(c.ctx, c.tx, scanString, `select name from queues where name = $1`+c.s.sql.ForUpdate("queues"), q.Name); err != nil {
+		return 0, err
+	}
+	running, _, err := first(c.ctx, c.tx, scanInt, `
+		select count(*)
+		from (select 1 from jobs where queue = $1 and state = 'running' limit $2) as bounded`, q.Name, q.GlobalLimit)
+	return min(n, q.GlobalLimit-int(running)), err
+}
+
+// leaseRow is what a claim changes in a job.
+type leaseRow struct {
+	ID         int64 `json:"id"`
+	DeadlineAt int64 `json:"deadline_at"`
+}
+
+// lease hands locked jobs to a session under one new number. The number is
+// drawn after the rows were locked: whoever had one of them before drew his
+// before he committed, so ours is larger. The condition on the old number
+// makes sure of it all the same.
+func (c *change) lease(w belfry.WorkerState, rows []jobRow) (belfry.Claim, error) {
+	number, err := c.s.sql.NextIDs(c.ctx, c.tx, "lease", 1)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	out := belfry.Claim{Lease: number[0], Jobs: make([]belfry.LeasedJob, 0, len(rows))}
+	rows, tasks, err := c.withTasks(rows)
+	if err != nil {
+		return out, err
+	}
+	changes := make([]leaseRow, len(rows))
+	for i := range rows {
+		rows[i].DeadlineAt = c.now.Add(rows[i].Timeout.D() + belfry.DeadlineGrace)
+		changes[i] = leaseRow{rows[i].ID, micros(rows[i].DeadlineAt)}
+	}
+	leased, err := collect(c.ctx, c.tx, scanInt, `
+		update jobs
+		set state = 'running', lease = $2, session = $3, attempt = attempt + 1, claimed_at = $4, deadline_at = t.deadline_at, cancel_at = 0
+		from `+c.s.sql.Table(1, "t", Col{"id", Int}, Col{"deadline_at", Int})+`
+		where jobs.id = t.id and jobs.state = 'ready' and jobs.lease < $2
+		returning jobs.id`, text(changes), out.Lease, w.Session, micros(c.now))
+	if err != nil {
+		return out, err
+	}
+	got := make(map[int64]bool, len(leased))
+	for _, id := range leased {
+		got[id] = true
+	}
+	for _, j := range rows {
+		if !got[j.ID] {
+			continue
+		}
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.CancelAt = belfry.JobRunning, out.Lease, w.Session, c.now, instant(0)
+		j.Attempt++
+		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: j.Job, Task: tasks[j.TaskID]})
+	}
+	c.wake(topicJobs)
+	return out, nil
+}
+
+// withTasks reads the tasks of locked jobs. A job whose task was deleted while
+// an attempt ran, and that was handed back since, ends here.
+func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, error) {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].TaskID
+	}
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var gone []ending
+	kept := rows[:0]
+	for _, j := range rows {
+		if _, ok := tasks[j.TaskID]; ok {
+			kept = append(kept, j)
+			continue
+		}
+		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
+	}
+	if len(gone) > 0 {
+		err = c.end(gone, true)
+	}
+	return kept, tasks, err
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// DB is a database with one way to read and one to write. Packages sqlite and
+// postgres have one each.
+type DB interface {
+	// Read runs fn on a consistent snapshot. It may run fn again after a
+	// passing fault, so fn must not change anything outside itself before it
+	// returns nil.
+	Read(ctx context.Context, fn func(tx Tx) error) error
+	// Write runs fn in one transaction and commits it, or nothing of it. now
+	// is the instant of the transaction by the clock that decides: the
+	// database's on PostgreSQL, the process's on SQLite. It may run fn again
+	// after a passing fault, like Read.
+	Write(ctx context.Context, fn func(tx Tx, now time.Time) error) error
+	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
+	// PostgreSQL. Whoever brought it commits it.
+	Adopt(ctx context.Context, tx any) (Tx, time.Time, error)
+	// Dialect is what differs in SQL.
+	Dialect() Dialect
+	// Wakeups carries hints between processes. The truth is the row.
+	Wakeups() Wakeups
+	// Version names the database and its version, for people.
+	Version(ctx context.Context) (string, error)
+	// Schema is the version of the schema that is there and the one that this
+	// program needs.
+	Schema(ctx context.Context) (have, want int64, err error)
+	// LocalClock reports that this process's clock decides, and nobody else's.
+	LocalClock() bool
+	// Skew is this node's clock less the one that decides.
+	Skew(ctx context.Context) (time.Duration, error)
+	// Prune removes what retention no longer keeps and prepares the room for
+	// what comes. It does a bounded part and reports whether there is more.
+	Prune(ctx context.Context, k Keep) (more bool, err error)
+	Close() error
+}
+
+// Tx is what every statement goes through. Placeholders are $1, $2, … on both
+// databases, and times are integer microseconds since 1970 in UTC.
+type Tx interface {
+	Exec(ctx context.Context, sql string, args ...any) (rows int64, err error)
+	Query(ctx context.Context, sql string, args ...any) (Rows, error)
+}
+
+// Rows is a result that is read row by row. Close is safe twice.
+type Rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close()
+}
+
+// Dialect is what differs in SQL between the databases.
+type Dialect interface {
+	// Table is a from-item that unpacks a JSON array of objects, given as
+	// parameter number n, into columns. A batch of any size is one statement.
+	Table(n int, alias string, cols ...Col) string
+	// SkipLocked follows a select whose rows this transaction will change and
+	// that another transaction may be changing: "for update skip locked"
+	// where writers can meet, nothing where there is one writer.
+	SkipLocked(of string) string
+	// ForUpdate is the same, but waits.
+	ForUpdate(of string) string
+	// NextIDs gives out n fresh ids of a sequence: job, lease or definition.
+	NextIDs(ctx context.Context, tx Tx, sequence string, n int) ([]int64, error)
+}
+
+// Col is a column of [Dialect.Table].
+type Col struct {
+	Name string
+	Type ColType
+}
+
+// ColType is the type of such a column.
+type ColType int
+
+// The types.
+const (
+	Text ColType = iota
+	Int
+)
+
+// Wakeups carries hints between the processes that share a database.
+type Wakeups interface {
+	// Mode is "in process", "notify" or "poll".
+	Mode() string
+	// Announce tells the other processes, soon and coalesced.
+	Announce(topics ...string)
+	// Run hears what others announce until ctx ends. It calls heard with each
+	// topic, and with "" when announcements may have been lost.
+	Run(ctx context.Context, heard func(topic string)) error
+}
+
+// Keep is how long and how much history is kept.
+type Keep struct {
+	Age  time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
+	Jobs int64         // newest finished jobs; default: 1,000,000
+}

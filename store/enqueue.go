@@ -1,0 +1,405 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Enqueue asks for jobs. All of them are made, or none. A job whose key is
+// taken is not made again: the one that has the key is the answer.
+func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {
+	err = s.write(ctx, "enqueue", func(c *change) error {
+		out, err = c.enqueue(ns)
+		return err
+	})
+	return out, err
+}
+
+// EnqueueTx is [Store.Enqueue] inside the caller's transaction: a *sql.Tx, or
+// on PostgreSQL a pgx.Tx. The jobs exist when, and only if, it commits. Call
+// [Store.Wake] after the commit, or workers find them at their next look.
+func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	c, err := s.adopt(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return c.enqueue(ns)
+}
+
+// adopt joins the caller's transaction.
+func (s *Store) adopt(ctx context.Context, tx any) (*change, error) {
+	t, now, err := s.db.Adopt(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return &change{ctx: ctx, tx: t, now: belfry.Micro(now), s: s}, nil
+}
+
+// Wake tells workers that their queues have new jobs. It is only needed after
+// the commit of a transaction that Belfry did not commit itself.
+func (s *Store) Wake(queues ...string) {
+	topics := []string{topicEngine, topicJobs}
+	for _, q := range queues {
+		topics = append(topics, topicQueue(q))
+	}
+	s.announce(topics)
+}
+
+// insertion is a job on its way into the table.
+type insertion struct {
+	jobRow
+	window belfry.Duration // of its idempotency key
+}
+
+func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	if len(ns) > belfry.MaxBatch {
+		return nil, belfry.Errorf(belfry.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", belfry.MaxBatch)
+	}
+	ins, err := c.prepare(ns)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]belfry.Enqueued, len(ins))
+	taken, err := c.takeKeys(ins)
+	if err != nil {
+		return nil, err
+	}
+	var fresh []*insertion
+	for i := range ins {
+		if _, ok := taken[i]; !ok {
+			fresh = append(fresh, &ins[i])
+		}
+	}
+	held, err := c.insertJobs(fresh)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.answer(ins, taken, held, out)
+}
+
+// prepare checks what was asked for and completes it from its tasks.
+func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
+	names := make([]taskName, 0, len(ns))
+	for i := range ns {
+		if ns[i].Namespace == "" {
+			ns[i].Namespace = belfry.DefaultNamespace
+		}
+		if err := ns[i].Validate(c.now); err != nil {
+			return nil, err
+		}
+		names = append(names, taskName{ns[i].Namespace, ns[i].Task})
+	}
+	tasks, err := c.tasksByName(names)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkQueues(ns); err != nil {
+		return nil, err
+	}
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", len(ns))
+	if err != nil {
+		return nil, err
+	}
+	ins := make([]insertion, len(ns))
+	for i, n := range ns {
+		name := taskName{n.Namespace, n.Task}
+		t, ok := tasks[name]
+		if !ok {
+			if n.Kind != belfry.KindFunc {
+				return nil, noTask(n.Namespace, n.Task)
+			}
+			if t, err = c.implyTask(n); err != nil {
+				return nil, err
+			}
+			tasks[name] = t
+		}
+		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow}
+	}
+	return ins, nil
+}
+
+// checkQueues looks up the queues that jobs name themselves. Those of tasks
+// were checked when the task was saved.
+func (c *change) checkQueues(ns []belfry.NewJob) error {
+	asked := map[string]bool{}
+	for _, n := range ns {
+		if n.Queue != "" {
+			asked[n.Queue] = true
+		}
+	}
+	for name := range asked {
+		if err := c.checkQueue("queue", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// implyTask makes the task of a Go handler that someone enqueues for before
+// any worker has announced it.
+func (c *change) implyTask(n belfry.NewJob) (belfry.Task, error) {
+	t := belfry.Task{Namespace: n.Namespace, Name: n.Task, Kind: belfry.KindFunc}.WithDefaults()
+	return c.insertTask(t, "implied by an enqueue")
+}
+
+func (c *change) newJob(id int64, n belfry.NewJob, t belfry.Task) jobRow {
+	j := belfry.Job{
+		ID: id, Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue, Priority: t.Priority,
+		Input: t.Input, Tags: n.Tags, Trigger: belfry.TriggerEnqueue, CreatedAt: c.now, DueAt: c.now,
+		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout, ActiveKey: n.ActiveKey, Key: n.Key,
+	}
+	if n.Queue != "" {
+		j.Queue = n.Queue
+	}
+	if n.Priority != nil {
+		j.Priority = *n.Priority
+	}
+	if len(n.Input) > 0 {
+		j.Input = n.Input
+	}
+	if n.MaxAttempts > 0 {
+		j.MaxAttempts = n.MaxAttempts
+	}
+	if n.Timeout > 0 {
+		j.Timeout = n.Timeout
+	}
+	if len(n.Tags) == 0 {
+		j.Tags = t.Tags
+	}
+	if n.Delay > 0 {
+		j.DueAt = c.now.Add(n.Delay.D())
+	} else if due := belfry.Micro(n.DueAt); due.After(c.now) {
+		j.DueAt = due
+	}
+	j.State = stateFor(j.DueAt.After(c.now))
+	return jobRow{j, t.ID}
+}
+
+func stateFor(future bool) belfry.JobState {
+	if future {
+		return belfry.JobScheduled
+	}
+	return belfry.JobReady
+}
+
+// takeKeys claims the idempotency keys of a batch. It answers, by place in the
+// batch, the job that has a key already: an earlier one of the batch counts.
+func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
+	type keyRow struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		JobID     int64  `json:"job_id"`
+		ExpiresAt int64  `json:"expires_at"`
+	}
+	taken, places := map[int]int64{}, map[[2]string]int{}
+	var rows []keyRow
+	for i, in := range ins {
+		if in.Key == "" {
+			continue
+		}
+		key := [2]string{in.Namespace, in.Key}
+		if k, dup := places[key]; dup {
+			taken[i] = ins[k].ID
+			continue
+		}
+		places[key] = i
+		window := in.window
+		if window == 0 {
+			window = belfry.DefaultKeyWindow
+		}
+		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, micros(c.now.Add(window.D()))})
+	}
+	if len(rows) == 0 {
+		return taken, nil
+	}
+	keys := c.s.sql.Table(1, "t", Col{"namespace", Text}, Col{"name", Text}, Col{"job_id", Int}, Col{"expires_at", Int})
+	// A second transaction with the same key waits here for the first.
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into job_keys (namespace, name, job_id, expires_at)
+		select namespace, name, job_id, expires_at
+		from `+keys+`
+		where true
+		on conflict (namespace, name) do update
+		set job_id = excluded.job_id, expires_at = excluded.expires_at
+		where job_keys.expires_at <= $2`, text(rows), micros(c.now)); err != nil {
+		return nil, err
+	}
+	holders, err := collect(c.ctx, c.tx, func(r Rows) (k keyRow, err error) {
+		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID)
+	}, `
+		select k.namespace, k.name, k.job_id
+		from job_keys k
+		join `+keys+` on t.namespace = k.namespace and t.name = k.name`, text(rows))
+	if err != nil {
+		return nil, err
+	}
+	first := map[int64]int64{} // id that was meant for a key -> id that has it
+	for _, h := range holders {
+		i := places[[2]string{h.Namespace, h.Name}]
+		if h.JobID != ins[i].ID {
+			taken[i] = h.JobID
+			first[ins[i].ID] = h.JobID
+		}
+	}
+	for i, id := range taken {
+		if holder, ok := first[id]; ok {
+			taken[i] = holder
+		}
+	}
+	return taken, nil
+}
+
+// newJobRow is what a new job's row is made of.
+type newJobRow struct {
+	ID          int64   `json:"id"`
+	Namespace   string  `json:"namespace"`
+	TaskID      int64   `json:"task_id"`
+	Task        string  `json:"task"`
+	Kind        string  `json:"kind"`
+	Queue       string  `json:"queue"`
+	Priority    int     `json:"priority"`
+	State       string  `json:"state"`
+	Input       *string `json:"input"`
+	Tags        string  `json:"tags"`
+	Origin      string  `json:"origin"`
+	Schedule    string  `json:"schedule"`
+	ScheduleID  int64   `json:"schedule_id"`
+	Generation  int64   `json:"generation"`
+	Nominal     int64   `json:"nominal"`
+	DueAt       int64   `json:"due_at"`
+	CreatedAt   int64   `json:"created_at"`
+	MaxAttempts int     `json:"max_attempts"`
+	Timeout     int64   `json:"timeout"`
+	ActiveKey   *string `json:"active_key"`
+	IdemKey     string  `json:"idem_key"`
+}
+
+var newJobCols = []Col{
+	{"id", Int}, {"namespace", Text}, {"task_id", Int}, {"task", Text}, {"kind", Text}, {"queue", Text}, {"priority", Int},
+	{"state", Text}, {"input", Text}, {"tags", Text}, {"origin", Text}, {"schedule", Text}, {"schedule_id", Int},
+	{"generation", Int}, {"nominal", Int}, {"due_at", Int}, {"created_at", Int}, {"max_attempts", Int}, {"timeout", Int},
+	{"active_key", Text}, {"idem_key", Text},
+}
+
+func rowOf(j jobRow) newJobRow {
+	r := newJobRow{
+		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
+		State: string(j.State), Input: jsonText(j.Input), Tags: joinTags(j.Tags), Origin: string(j.Trigger),
+		Schedule: j.Schedule, ScheduleID: j.ScheduleID, Generation: j.Generation, Nominal: micros(j.Nominal),
+		DueAt: micros(j.DueAt), CreatedAt: micros(j.CreatedAt), MaxAttempts: j.MaxAttempts, Timeout: j.Timeout.D().Microseconds(), IdemKey: j.Key,
+	}
+	if j.ActiveKey != "" {
+		r.ActiveKey = &j.ActiveKey
+	}
+	return r
+}
+
+// insertJobs writes new jobs and wakes whom they concern. It answers the jobs
+// that hold the active keys of those that were not written.
+func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err error) {
+	if len(ins) == 0 {
+		return nil, nil
+	}
+	rows := make([]newJobRow, len(ins))
+	for i, in := range ins {
+		rows[i] = rowOf(in.jobRow)
+	}
+	written, err := collect(c.ctx, c.tx, scanInt, `
+		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key)
+		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key
+		from `+c.s.sql.Table(1, "t", newJobCols...)+`
+		where true
+		on conflict (namespace, active_key) where active_key is not null do nothing
+		returning id`, text(rows))
+	if err != nil {
+		return nil, fmt.Errorf("insert jobs: %w", err)
+	}
+	there := make(map[int64]bool, len(written))
+	for _, id := range written {
+		there[id] = true
+	}
+	var blocked []*insertion
+	for _, in := range ins {
+		if !there[in.ID] {
+			blocked = append(blocked, in)
+			continue
+		}
+		c.wake(topicJobs)
+		if in.State == belfry.JobReady {
+			c.wake(topicQueue(in.Queue))
+		} else {
+			c.wake(topicEngine)
+		}
+	}
+	return c.holders(blocked)
+}
+
+// holders finds who has the active keys of jobs that were not written, and
+// passes on to them the idempotency keys that were taken for those.
+func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
+	held := map[[2]string]int64{}
+	for _, in := range blocked {
+		id, found, err := first(c.ctx, c.tx, scanInt, `
+			select id
+			from jobs
+			where namespace = $1 and active_key = $2`, in.Namespace, in.ActiveKey)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			// It ended between our insert and this look. Asking again makes a
+			// new job.
+			return nil, belfry.Errorf(belfry.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")
+		}
+		held[[2]string{in.Namespace, in.ActiveKey}] = id
+		if in.Key != "" {
+			if _, err := c.tx.Exec(c.ctx, `
+				update job_keys
+				set job_id = $3
+				where namespace = $1 and name = $2`, in.Namespace, in.Key, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return held, nil
+}
+
+// answer fills in the jobs that were there already.
+func (c *change) answer(ins []insertion, taken map[int]int64, held map[[2]string]int64, out []belfry.Enqueued) error {
+	existing := map[int]int64{}
+	for i, in := range ins {
+		out[i].Job = in.Job
+		if id, ok := taken[i]; ok {
+			existing[i] = id
+		} else if id, ok := held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
+			existing[i] = id
+		}
+	}
+	if len(existing) == 0 {
+		return nil
+	}
+	ids := make([]int64, 0, len(existing))
+	for _, id := range existing {
+		ids = append(ids, id)
+	}
+	found, err := c.s.jobsByID(c.ctx, c.tx, ids)
+	if err != nil {
+		return err
+	}
+	byID := map[int64]belfry.Job{}
+	for _, j := range found {
+		byID[j.ID] = j.Job
+	}
+	for i, id := range existing {
+		j, ok := byID[id]
+		if !ok { // retention took the row; its id still says that it ran
+			j = belfry.Job{ID: id, Namespace: ins[i].Namespace, Task: ins[i].Task}
+		}
+		out[i] = belfry.Enqueued{Job: j, Existing: true}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// eventBatch bounds the events of one kind in one answer.
+const eventBatch = 200
+
+// seen is how far a watcher has come: the last audit row, job, lease and end.
+// Nothing is written for watchers; what they see is read from what is there.
+type seen struct {
+	audit, job, lease, done int64
+}
+
+func (n seen) cursor() string {
+	return encodeCursor(strconv.FormatInt(n.audit, 10), strconv.FormatInt(n.job, 10), strconv.FormatInt(n.lease, 10), strconv.FormatInt(n.done, 10))
+}
+
+func decodeSeen(cursor string) (n seen, err error) {
+	parts, err := decodeCursor(cursor, 4)
+	if err != nil {
+		return n, err
+	}
+	for i, to := range []*int64{&n.audit, &n.job, &n.lease, &n.done} {
+		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
+			return n, belfry.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin now")
+		}
+	}
+	return n, nil
+}
+
+// Events answers what changed since a cursor and the cursor to go on from. It
+// waits up to wait for something to change. An empty cursor means from now on.
+func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.Duration) (events []belfry.Event, next string, err error) {
+	if namespace == "" {
+		namespace = belfry.DefaultNamespace
+	}
+	if cursor == "" {
+		at, err := s.seenNow(ctx)
+		return nil, at.cursor(), err
+	}
+	from, err := decodeSeen(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	ends := time.NewTimer(wait)
+	defer ends.Stop()
+	for {
+		woken := s.hub.on(topicJobs)
+		events, to, err := s.events(ctx, namespace, from)
+		if err != nil || len(events) > 0 || wait <= 0 {
+			return events, to.cursor(), err
+		}
+		from = to
+		again := time.NewTimer(s.opt.Poll)
+		select {
+		case <-woken:
+		case <-again.C:
+		case <-ends.C:
+			wait = 0
+		case <-ctx.Done():
+			again.Stop()
+			return nil, from.cursor(), nil
+		}
+		again.Stop()
+	}
+}
+
+func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		for _, q := range []struct {
+			to    *int64
+			query string
+		}{
+			{&n.audit, `select coalesce(max(seq), 0) from audit`},
+			{&n.job, `select greatest_id from (select max(id) as greatest_id from (select max(id) as id from jobs union all select max(id) from jobs_done) as both_tables) as m where greatest_id is not null`},
+			{&n.lease, `select coalesce(max(lease), 0) from jobs where state = 'running'`},
+			{&n.done, `select coalesce(max(finished_at), 0) from jobs_done`},
+		} {
+			v, _, err := first(ctx, tx, scanInt, q.query)
+			if err != nil {
+				return err
+			}
+			*q.to = v
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (s *Store) events(ctx context.Context, namespace string, from seen) (all []belfry.Event, to seen, err error) {
+	to = from
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, to = nil, from
+		if err := s.auditEvents(ctx, tx, namespace, &all, &to); err != nil {
+			return err
+		}
+		for _, q := range []struct {
+			query string
+			from  int64
+			last  func(jobRow)
+			at    func(jobRow) time.Time
+		}{
+			{selectLive + ` where id > $1 order by id`, from.job, func(j jobRow) { to.job = max(to.job, j.ID) }, func(j jobRow) time.Time { return j.CreatedAt }},
+			{selectLive + ` where state = 'running' and lease > $1 order by lease`, from.lease, func(j jobRow) { to.lease = max(to.lease, j.Lease) }, func(j jobRow) time.Time { return j.ClaimedAt }},
+			{selectDone + ` where finished_at > $1 order by finished_at`, from.done, func(j jobRow) { to.done = max(to.done, micros(j.FinishedAt)) }, func(j jobRow) time.Time { return j.FinishedAt }},
+		} {
+			rows, err := collect(ctx, tx, scanJob, q.query+` limit `+strconv.Itoa(eventBatch), q.from)
+			if err != nil {
+				return err
+			}
+			for _, j := range rows {
+				q.last(j)
+				if namespace == belfry.AnyNamespace || j.Namespace == namespace {
+					job := j.Job
+					all = append(all, belfry.Event{Type: "job", At: q.at(j), Job: &job})
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b belfry.Event) int { return cmp.Compare(micros(a.At), micros(b.At)) })
+	return all, to, err
+}
+
+func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[]belfry.Event, to *seen) error {
+	edits, err := collect(ctx, tx, scanAudit, `
+		select `+auditColumns+`
+		from audit
+		where seq > $1
+		order by seq
+		limit `+strconv.Itoa(eventBatch), to.audit)
+	for _, a := range edits {
+		to.audit = a.Seq
+		if namespace == belfry.AnyNamespace || a.Namespace == namespace || a.Namespace == "" {
+			edit := a
+			*all = append(*all, belfry.Event{Type: "change", At: a.At, Edit: &edit})
+		}
+	}
+	return err
+}

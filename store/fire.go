@@ -1,0 +1,400 @@
+package store
+
+import (
+	"context"
+
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// fireBatch bounds the schedules that fire in one transaction.
+const fireBatch = 500
+
+// FireDue fires schedules that are due, up to a batch. Every node may call it
+// at the same time: what one has locked, the others leave alone.
+func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
+	err = s.write(ctx, "fire", func(c *change) error {
+		out = belfry.Fired{Now: c.now}
+		rows, err := collect(ctx, c.tx, scanSchedule, `
+			select `+scheduleColumns+`
+			from schedules s
+			where s.next_at > 0 and s.next_at <= $1
+			order by s.next_at
+			limit $2`+s.sql.SkipLocked("s"), micros(c.now), fireBatch)
+		if err != nil {
+			return err
+		}
+		out.Schedules = len(rows)
+		if err := c.fire(rows, &out); err != nil {
+			return err
+		}
+		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		out.NextAt = instant(next)
+		return err
+	})
+	return out, err
+}
+
+func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	facts, err := c.facts(rows)
+	if err != nil {
+		return err
+	}
+	all := make([]decided, 0, len(rows))
+	for _, row := range rows {
+		plan, err := c.s.plans.of(row.Schedule)
+		if err != nil {
+			// Rules are checked when they are saved, so this is a zone that
+			// this machine does not know. It must not hold up the others.
+			if err := c.shelve(row, err); err != nil {
+				return err
+			}
+			continue
+		}
+		f := belfry.Fire(row.Schedule, plan, facts[row.ID], c.now)
+		out.Jobs += jobsOf(f)
+		all = append(all, decided{row, f})
+	}
+	return c.applyFirings(all)
+}
+
+// shelve puts off a schedule that cannot be computed, and says so.
+func (c *change) shelve(row scheduleRow, cause error) error {
+	c.s.opt.Logger.Error("schedule cannot be computed, put off for a minute", "schedule", row.Name, "namespace", row.Namespace, "error", cause)
+	_, err := c.tx.Exec(c.ctx, `update schedules set next_at = $2 where id = $1`, row.ID, micros(c.now.Add(time.Minute)))
+	return err
+}
+
+func jobsOf(f belfry.Firing) (n int) {
+	for _, list := range [][]belfry.Occurrence{f.Occurrences, f.Unbuffered} {
+		for _, o := range list {
+			if o.Decision == belfry.DecidedJob {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// maxActive bounds how many live jobs of a schedule a decision looks at. It is
+// above what any overlap policy but allow can lead to.
+const maxActive = 2000
+
+// facts reads what the decisions about these schedules depend on.
+func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	in := idRows(ids)
+	type activeJob struct{ schedule, job int64 }
+	active, err := collect(c.ctx, c.tx, func(r Rows) (a activeJob, err error) {
+		return a, r.Scan(&a.schedule, &a.job)
+	}, `
+		select schedule_id, id
+		from jobs
+		where schedule_id > 0 and schedule_id in (select id from `+c.s.idTable(1)+`)
+		order by id
+		limit $2`, in, maxActive+len(ids))
+	if err != nil {
+		return nil, err
+	}
+	buffered, err := collect(c.ctx, c.tx, scanOccurrence, `
+		select `+occurrenceColumns+`
+		from occurrences
+		where decision = 'buffered' and schedule_id in (select id from `+c.s.idTable(1)+`)
+		order by schedule_id, nominal`, in)
+	if err != nil {
+		return nil, err
+	}
+	facts := make(map[int64]belfry.Facts, len(rows))
+	for _, a := range active {
+		f := facts[a.schedule]
+		f.Active = append(f.Active, a.job)
+		facts[a.schedule] = f
+	}
+	for _, o := range buffered {
+		f := facts[o.ScheduleID]
+		f.Buffered = append(f.Buffered, o)
+		facts[o.ScheduleID] = f
+	}
+	return facts, nil
+}
+
+// decided is a schedule and what the root said about it.
+type decided struct {
+	row scheduleRow
+	out belfry.Firing
+}
+
+// occurrenceRow is an occurrence as a batch carries it.
+type occurrenceRow struct {
+	ScheduleID int64  `json:"schedule_id"`
+	Nominal    int64  `json:"nominal"`
+	Until      int64  `json:"until"`
+	Count      int    `json:"count"`
+	Decision   string `json:"decision"`
+	Reason     string `json:"reason"`
+	Note       string `json:"note"`
+	JobID      int64  `json:"job_id"`
+	DueAt      int64  `json:"due_at"`
+	DecidedAt  int64  `json:"decided_at"`
+}
+
+var occurrenceCols = []Col{
+	{"schedule_id", Int}, {"nominal", Int}, {"until", Int}, {"count", Int}, {"decision", Text}, {"reason", Text}, {"note", Text},
+	{"job_id", Int}, {"due_at", Int}, {"decided_at", Int},
+}
+
+func occurrenceRowOf(o belfry.Occurrence) occurrenceRow {
+	return occurrenceRow{o.ScheduleID, micros(o.Nominal), micros(o.Until), o.Count, string(o.Decision), string(o.Reason), o.Note,
+		o.JobID, micros(o.DueAt), micros(o.DecidedAt)}
+}
+
+// identity is what an occurrence is known by.
+type identity struct{ schedule, nominal int64 }
+
+// applyFirings writes whole decisions: occurrences, their jobs, what they end,
+// and the schedules' new state.
+func (c *change) applyFirings(all []decided) error {
+	if err := c.numberJobs(all); err != nil {
+		return err
+	}
+	mine, err := c.writeOccurrences(all)
+	if err != nil {
+		return err
+	}
+	if err := c.startJobs(all, mine); err != nil {
+		return err
+	}
+	if err := c.endOthers(all); err != nil {
+		return err
+	}
+	return c.saveStates(all)
+}
+
+// numberJobs gives an id to every job that was decided.
+func (c *change) numberJobs(all []decided) error {
+	n := 0
+	for _, d := range all {
+		n += jobsOf(d.out)
+	}
+	if n == 0 {
+		return nil
+	}
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", n)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		for _, list := range [][]belfry.Occurrence{d.out.Occurrences, d.out.Unbuffered} {
+			for i := range list {
+				if list[i].Decision == belfry.DecidedJob {
+					list[i].JobID, ids = ids[0], ids[1:]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeOccurrences writes the decisions and answers which of them are ours: an
+// occurrence that has a row already was decided before, whatever we thought.
+// The unique index has the last word on a nominal time.
+func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
+	var fresh, unbuffered []occurrenceRow
+	for _, d := range all {
+		for _, o := range d.out.Occurrences {
+			fresh = append(fresh, occurrenceRowOf(o))
+			c.s.opt.Observer.Fired(o.Decision, o.Reason, c.now.Sub(o.DueAt))
+		}
+		for _, o := range d.out.Unbuffered {
+			unbuffered = append(unbuffered, occurrenceRowOf(o))
+		}
+	}
+	mine := map[identity]bool{}
+	scan := func(r Rows) (id identity, err error) { return id, r.Scan(&id.schedule, &id.nominal) }
+	if len(fresh) > 0 {
+		ids, err := collect(c.ctx, c.tx, scan, `
+			insert into occurrences (`+occurrenceColumns+`)
+			select `+occurrenceColumns+`
+			from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+			where true
+			on conflict (schedule_id, nominal) do nothing
+			returning schedule_id, nominal`, text(fresh))
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			mine[id] = true
+		}
+	}
+	if len(unbuffered) > 0 {
+		ids, err := collect(c.ctx, c.tx, scan, `
+			update occurrences
+			set decision = t.decision, reason = t.reason, note = t.note, job_id = t.job_id, decided_at = t.decided_at
+			from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+			where occurrences.schedule_id = t.schedule_id and occurrences.nominal = t.nominal and occurrences.decision = 'buffered'
+			returning occurrences.schedule_id, occurrences.nominal`, text(unbuffered))
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			mine[id] = true
+		}
+	}
+	return mine, nil
+}
+
+// startJobs writes the jobs of occurrences that are ours.
+func (c *change) startJobs(all []decided, mine map[identity]bool) error {
+	var taskIDs []int64
+	for _, d := range all {
+		if jobsOf(d.out) > 0 {
+			taskIDs = append(taskIDs, d.row.TaskID)
+		}
+	}
+	if len(taskIDs) == 0 {
+		return nil
+	}
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, taskIDs)
+	if err != nil {
+		return err
+	}
+	var ins []*insertion
+	for _, d := range all {
+		task, ok := tasks[d.row.TaskID]
+		if !ok && jobsOf(d.out) > 0 {
+			return belfry.Errorf(belfry.Internal, "schedule %q has no task", d.row.Name)
+		}
+		for _, list := range [][]belfry.Occurrence{d.out.Unbuffered, d.out.Occurrences} {
+			for _, o := range list {
+				if o.Decision == belfry.DecidedJob && mine[identity{o.ScheduleID, micros(o.Nominal)}] {
+					ins = append(ins, &insertion{jobRow: c.scheduledJob(d.row, task, o)})
+				}
+			}
+		}
+	}
+	_, err = c.insertJobs(ins)
+	return err
+}
+
+func (c *change) scheduledJob(row scheduleRow, t belfry.Task, o belfry.Occurrence) jobRow {
+	j := c.newJob(o.JobID, belfry.NewJob{Input: row.Input}, t)
+	j.Trigger, j.Schedule, j.ScheduleID, j.Generation = belfry.TriggerSchedule, row.Name, row.ID, row.Generation
+	j.Nominal, j.DueAt = o.Nominal, o.DueAt
+	j.State = stateFor(o.DueAt.After(c.now))
+	return j
+}
+
+// endOthers ends what a decision replaces.
+func (c *change) endOthers(all []decided) error {
+	var cancel, terminate []int64
+	for _, d := range all {
+		cancel = append(cancel, d.out.Cancel...)
+		terminate = append(terminate, d.out.Terminate...)
+	}
+	if len(terminate) > 0 {
+		if err := c.terminate(terminate); err != nil {
+			return err
+		}
+	}
+	if len(cancel) == 0 {
+		return nil
+	}
+	rows, err := c.lockJobs(cancel)
+	if err != nil {
+		return err
+	}
+	return c.cancelRows(rows, belfry.ReasonReplaced, "a later run of its schedule takes its place")
+}
+
+// stateRow is the changing part of a schedule as a batch carries it.
+type stateRow struct {
+	ID        int64  `json:"id"`
+	State     string `json:"state"`
+	NextAt    int64  `json:"next_at"`
+	HighWater int64  `json:"high_water"`
+	FinishAt  int64  `json:"finish_at"`
+	Runs      int64  `json:"runs"`
+}
+
+// saveStates advances the schedules. Those that stay as they are cost nothing.
+func (c *change) saveStates(all []decided) error {
+	var rows []stateRow
+	for _, d := range all {
+		if sooner(d.out.NextAt, d.row.NextAt) {
+			c.wake(topicEngine)
+		}
+		before := stateRow{d.row.ID, string(d.row.State), micros(d.row.NextAt), micros(d.row.HighWater), micros(d.row.FinishAt), d.row.Runs}
+		after := stateRow{d.row.ID, string(d.out.State), micros(d.out.NextAt), micros(d.out.HighWater), micros(d.out.FinishAt), d.out.Runs}
+		if before != after {
+			rows = append(rows, after)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `
+		update schedules
+		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
+		from `+c.s.sql.Table(1, "t", Col{"id", Int}, Col{"state", Text}, Col{"next_at", Int}, Col{"high_water", Int}, Col{"finish_at", Int}, Col{"runs", Int})+`
+		where schedules.id = t.id`, text(rows))
+	return err
+}
+
+// sooner reports that engines which sleep until old would oversleep next. An
+// advance needs no wake-up: who wakes for the old time finds nothing due.
+func sooner(next, old time.Time) bool {
+	return !next.IsZero() && (old.IsZero() || next.Before(old))
+}
+
+// promoteBatch bounds the jobs that become ready in one transaction.
+const promoteBatch = 2000
+
+// Promote makes jobs ready whose time has come: delayed ones, snoozed ones,
+// and retries.
+func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
+	err = s.write(ctx, "promote", func(c *change) error {
+		out = belfry.Promoted{Now: c.now}
+		queues, err := collect(ctx, c.tx, scanString, `
+			with due as materialized (
+				select id
+				from jobs
+				where state = 'scheduled' and due_at <= $1
+				order by due_at
+				limit $2`+s.sql.SkipLocked("jobs")+`)
+			update jobs
+			set state = 'ready'
+			where id in (select id from due)
+			returning queue`, micros(c.now), promoteBatch)
+		if err != nil {
+			return err
+		}
+		out.Jobs = len(queues)
+		for _, q := range unique(queues) {
+			c.wake(topicQueue(q))
+		}
+		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' order by due_at limit 1`)
+		out.NextAt = instant(next)
+		return err
+	})
+	return out, err
+}
+
+// Woken returns a channel that is closed when something may have become due
+// earlier than the last pass said. Take it before the pass.
+func (s *Store) Woken() <-chan struct{} { return s.hub.on(topicEngine) }
+
+// Now is the instant of the clock that decides.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	skew, err := s.db.Skew(ctx)
+	if s.opt.Clock != nil {
+		return belfry.Micro(s.opt.Clock()), err
+	}
+	return belfry.Micro(time.Now().Add(-skew)), err
+}

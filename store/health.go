@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Health asks the database everything that has to be right.
+func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
+	if h.Database, err = s.db.Version(ctx); err != nil {
+		return h, err
+	}
+	if h.SchemaVersion, h.SchemaWanted, err = s.db.Schema(ctx); err != nil {
+		return h, err
+	}
+	if h.ClockSkew, err = s.db.Skew(ctx); err != nil {
+		return h, err
+	}
+	if h.Now, err = s.Now(ctx); err != nil {
+		return h, err
+	}
+	h.Wakeups = s.db.Wakeups().Mode()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		oldest, _, err := first(ctx, tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		if err != nil {
+			return err
+		}
+		if oldest > 0 {
+			h.ScheduleLag = max(0, h.Now.Sub(instant(oldest)))
+		}
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from sessions where ended_at = 0 and expires_at > $1`, micros(h.Now))
+		h.Workers = int(n)
+		return err
+	})
+	return h, err
+}
+
+// Retention of what is not in partitions.
+const (
+	keepSessions = 7 * 24 * time.Hour   // ended ones
+	keepAudit    = 400 * 24 * time.Hour // a year, and a little
+	tidyStep     = 2000                 // rows of each that one pass removes
+)
+
+// Prune removes what retention no longer keeps, a bounded part at a time, and
+// reports whether there is more.
+func (s *Store) Prune(ctx context.Context) (more bool, err error) {
+	more, err = s.db.Prune(ctx, s.opt.Keep)
+	if err != nil {
+		return false, err
+	}
+	err = s.write(ctx, "prune", func(c *change) error {
+		for _, t := range []struct {
+			query  string
+			cutoff time.Time
+		}{
+			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
+			{`delete from sessions where id in (select id from sessions where ended_at > 0 and ended_at <= $1 limit $2)
+				and not exists (select 1 from jobs where jobs.session = sessions.id and jobs.state = 'running')`, c.now.Add(-keepSessions)},
+			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
+		} {
+			n, err := c.tx.Exec(ctx, t.query, micros(t.cutoff), tidyStep)
+			if err != nil {
+				return err
+			}
+			more = more || n == tidyStep
+		}
+		return nil
+	})
+	return more, err
+}
+
+// LocalClock reports that this process's clock decides what is due.
+func (s *Store) LocalClock() bool { return s.db.LocalClock() }
+
+// ShiftClock makes up for a clock that was set back by d: what was planned as
+// an instant but meant as a delay from some moment (a retry, a snooze, the
+// rule that counts from the finish, a session's end) comes d earlier, so that
+// nothing stalls until the clock has caught up. Nominal times are instants and
+// stay. It is for SQLite, where the process's clock decides.
+func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
+	us := d.Microseconds()
+	return s.write(ctx, "shift clock", func(c *change) error {
+		for _, q := range []string{
+			`update jobs set due_at = due_at - $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
+			`update jobs set deadline_at = deadline_at - $1 where state = 'running' and deadline_at > 0`,
+			`update sessions set expires_at = expires_at - $1 where ended_at = 0`,
+			`update schedules set finish_at = finish_at - $1, next_at = case when next_at = finish_at then next_at - $1 else next_at end where finish_at > 0`,
+		} {
+			if _, err := c.tx.Exec(ctx, q, us); err != nil {
+				return err
+			}
+		}
+		c.wake(topicEngine)
+		return nil
+	})
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// logRow is a piece of log as a batch carries it.
+type logRow struct {
+	JobID  int64  `json:"job_id"`
+	Lease  int64  `json:"lease"`
+	Seq    int    `json:"seq"`
+	Stream string `json:"stream"`
+	At     int64  `json:"at"`
+	Text   string `json:"text"`
+}
+
+// Append keeps pieces of logs. Only the session that holds a job may write its
+// log, under the lease it holds it by.
+func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+	if len(ls) > belfry.MaxBatch {
+		return belfry.Errorf(belfry.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", belfry.MaxBatch)
+	}
+	return s.write(ctx, "append log", func(c *change) error {
+		rows := make([]logRow, len(ls))
+		for i, l := range ls {
+			if err := l.Validate(); err != nil {
+				return err
+			}
+			clean, _ := belfry.CleanText(l.Text, belfry.MaxLogPiece)
+			rows[i] = logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), clean}
+		}
+		// Only one session may write under a lease, and it waits for each
+		// answer, so looking before writing is enough to drop what comes twice.
+		_, err := c.tx.Exec(ctx, `
+			insert into logs (job_id, lease, attempt, seq, stream, at, text)
+			select t.job_id, t.lease, j.attempt, t.seq, t.stream, t.at, t.text
+			from `+s.sql.Table(1, "t", Col{"job_id", Int}, Col{"lease", Int}, Col{"seq", Int}, Col{"stream", Text}, Col{"at", Int}, Col{"text", Text})+`
+			join jobs j on j.id = t.job_id and j.lease = t.lease and j.state = 'running' and j.session = $2
+			where not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
+			order by t.job_id, t.seq`, text(rows), session)
+		c.wake(topicJobs)
+		return err
+	})
+}
+
+// plausible replaces the time of a worker whose clock is far off. Logs lie in
+// partitions by time, and one of 1970 would be pruned at once.
+func (c *change) plausible(at time.Time) time.Time {
+	if d := c.now.Sub(at); d > time.Hour || d < -time.Minute {
+		return c.now
+	}
+	return at
+}
+
+// Logs lists a job's log, attempt by attempt, oldest first.
+func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (p belfry.Page[belfry.LogLine], err error) {
+	after, err := decodeCursor(f.Cursor, 2)
+	if err != nil {
+		return p, err
+	}
+	w := &where{}
+	w.and("job_id = ?", id)
+	if f.Attempt > 0 {
+		w.and("attempt = ?", f.Attempt)
+	}
+	if after != nil {
+		lease, errL := strconv.ParseInt(after[0], 10, 64)
+		seq, errS := strconv.Atoi(after[1])
+		if errL != nil || errS != nil {
+			return p, belfry.InvalidField("cursor", f.Cursor, "is not a cursor of this list", "")
+		}
+		w.args = append(w.args, lease, seq)
+		w.conds = append(w.conds, "(lease, seq) > ("+placeholder(len(w.args)-1)+", "+placeholder(len(w.args))+")")
+	}
+	limit := min(f.Bound(), 100) // of up to 64 KiB each
+	err = s.db.Read(ctx, func(tx Tx) error {
+		if _, err := s.job(ctx, tx, namespace, id); err != nil {
+			return err
+		}
+		lines, err := collect(ctx, tx, func(r Rows) (l belfry.LogLine, err error) {
+			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, &l.Text)
+		}, `
+			select job_id, lease, attempt, seq, stream, at, text
+			from logs
+			where `+w.sql()+`
+			order by lease, seq
+			limit `+strconv.Itoa(limit), w.args...)
+		if lines == nil {
+			lines = []belfry.LogLine{}
+		}
+		// The cursor is there even on the last page: who follows a log asks
+		// for what comes after it.
+		p = belfry.Page[belfry.LogLine]{Items: lines, Next: f.Cursor}
+		if n := len(lines); n > 0 {
+			p.Next = encodeCursor(strconv.FormatInt(lines[n-1].Lease, 10), strconv.Itoa(lines[n-1].Seq))
+		}
+		return err
+	})
+	return p, err
+}

@@ -1,0 +1,55 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/belfry-run/belfry"
+)
+
+// translate gives a driver's error a code, by its SQLSTATE and never by its
+// text.
+func translate(err error) error {
+	var own *belfry.Error
+	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return translateState(err, pg)
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.As(err, &connect), errors.As(err, &network), pgconn.Timeout(err),
+		errors.Is(err, net.ErrClosed), pgconn.SafeToRetry(err):
+		return coded(belfry.Unavailable, err, "the database cannot be reached", "it is tried again; check the server and the address")
+	}
+	if strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool") {
+		// pgx has no type for a connection that the server dropped.
+		return coded(belfry.Unavailable, err, "the connection to the database was cut", "it is tried again")
+	}
+	return err
+}
+
+func translateState(err error, pg *pgconn.PgError) error {
+	switch class := pg.Code[:2]; {
+	case class == "08", class == "57", class == "53", pg.Code == "3D000":
+		return coded(belfry.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
+	case class == "28":
+		return coded(belfry.Unauthorized, err, "the database refused the login", "check user and password of the database address")
+	case class == "40":
+		return coded(belfry.Unavailable, err, "the database was too busy to settle who goes first", "try again")
+	case pg.Code == "42501":
+		return coded(belfry.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
+	}
+	return err
+}
+
+func coded(code belfry.Code, err error, message, hint string) error {
+	return &belfry.Error{Code: code, Message: message, Hint: hint, Err: err}
+}

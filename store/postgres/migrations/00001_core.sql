@@ -1,0 +1,259 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC; 0 stands for none.
+
+create sequence ids_job;
+create sequence ids_lease;
+create sequence ids_definition;
+
+create table queues (
+	name          text primary key,
+	description   text not null default '',
+	priority      integer not null default 0,
+	concurrency   integer not null,
+	global_limit  integer not null default 0,
+	paused_at     bigint not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    bigint not null,
+	updated_at    bigint not null
+);
+
+create table tasks (
+	id         bigint primary key,
+	namespace  text not null,
+	name       text not null,
+	kind       text not null,
+	queue      text not null,
+	tags       text not null default '',
+	generation bigint not null,
+	doc        text not null, -- the task as JSON, without its history
+	created_at bigint not null,
+	updated_at bigint not null,
+	unique (namespace, name)
+);
+
+create index tasks_queue on tasks (queue);
+
+create table schedules (
+	id            bigint primary key,
+	namespace     text not null,
+	name          text not null,
+	task_id       bigint not null,
+	doc           text not null, -- the schedule as JSON, without its state
+	state         text not null,
+	generation    bigint not null,
+	next_at       bigint not null, -- 0: nothing to do by itself
+	high_water    bigint not null,
+	finish_at     bigint not null,
+	runs          bigint not null,
+	paused_at     bigint not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    bigint not null,
+	updated_at    bigint not null,
+	unique (namespace, name)
+);
+
+create index schedules_due on schedules (next_at) where next_at > 0;
+create index schedules_task on schedules (task_id);
+
+create table occurrences (
+	schedule_id bigint not null,
+	nominal     bigint not null,
+	until       bigint not null default 0,
+	count       integer not null default 1,
+	decision    text not null,
+	reason      text not null default '',
+	note        text not null default '',
+	job_id      bigint not null default 0,
+	due_at      bigint not null,
+	decided_at  bigint not null
+) partition by range (nominal);
+
+create unique index occurrences_identity on occurrences (schedule_id, nominal);
+create index occurrences_buffered on occurrences (schedule_id, nominal) where decision = 'buffered';
+
+-- Jobs that have not ended. A job that ends moves to jobs_done, so what is
+-- looked at every time stays small.
+create table jobs (
+	id           bigint primary key,
+	namespace    text not null,
+	task_id      bigint not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null default '',
+	note         text not null default '',
+	error        text not null default '',
+	input        text,
+	tags         text not null default '',
+	origin       text not null,
+	schedule     text not null default '',
+	schedule_id  bigint not null default 0,
+	generation   bigint not null default 0,
+	nominal      bigint not null default 0,
+	due_at       bigint not null,
+	created_at   bigint not null,
+	claimed_at   bigint not null default 0,
+	deadline_at  bigint not null default 0,
+	cancel_at    bigint not null default 0,
+	attempt      integer not null default 0,
+	failures     integer not null default 0,
+	snoozes      integer not null default 0,
+	max_attempts integer not null,
+	timeout      bigint not null,
+	lease        bigint not null default 0,
+	session      text not null default '',
+	active_key   text,
+	idem_key     text not null default ''
+);
+
+create index jobs_ready on jobs (queue, priority desc, due_at, id) where state = 'ready';
+create index jobs_scheduled on jobs (due_at) where state = 'scheduled';
+create index jobs_running on jobs (session) where state = 'running';
+create index jobs_deadline on jobs (deadline_at) where state = 'running';
+create index jobs_schedule on jobs (schedule_id) where schedule_id > 0;
+create index jobs_task on jobs (task_id);
+create unique index jobs_active_key on jobs (namespace, active_key) where active_key is not null;
+
+create table jobs_done (
+	id           bigint not null,
+	namespace    text not null,
+	task_id      bigint not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null,
+	note         text not null,
+	error        text not null,
+	input        text,
+	tags         text not null,
+	origin       text not null,
+	schedule     text not null,
+	schedule_id  bigint not null,
+	generation   bigint not null,
+	nominal      bigint not null,
+	due_at       bigint not null,
+	created_at   bigint not null,
+	claimed_at   bigint not null,
+	deadline_at  bigint not null,
+	cancel_at    bigint not null,
+	attempt      integer not null,
+	failures     integer not null,
+	snoozes      integer not null,
+	max_attempts integer not null,
+	timeout      bigint not null,
+	lease        bigint not null,
+	session      text not null,
+	active_key   text,
+	idem_key     text not null,
+	finished_at  bigint not null,
+	output       text
+) partition by range (finished_at);
+
+create index jobs_done_id on jobs_done (id);
+create index jobs_done_finished on jobs_done (finished_at);
+create index jobs_done_task on jobs_done (task_id, id);
+create index jobs_done_schedule on jobs_done (schedule_id, id) where schedule_id > 0;
+create index jobs_done_failed on jobs_done (id) where state = 'failed';
+
+create table attempts (
+	job_id     bigint not null,
+	number     integer not null,
+	lease      bigint not null,
+	session    text not null,
+	worker     text not null,
+	claimed_at bigint not null,
+	started_at bigint not null,
+	ended_at   bigint not null,
+	outcome    text not null,
+	error      text not null,
+	exit_code  integer,
+	signal     text not null,
+	log_cut    bigint not null
+) partition by range (ended_at);
+
+create index attempts_job on attempts (job_id);
+
+create table logs (
+	job_id  bigint not null,
+	lease   bigint not null,
+	attempt integer not null,
+	seq     bigint not null,
+	stream  text not null,
+	at      bigint not null,
+	text    text not null
+) partition by range (at);
+
+create index logs_job on logs (job_id, lease, seq);
+
+create table job_keys (
+	namespace  text not null,
+	name       text not null,
+	job_id     bigint not null,
+	expires_at bigint not null,
+	primary key (namespace, name)
+);
+
+create index job_keys_expiry on job_keys (expires_at);
+
+create table sessions (
+	id         text primary key,
+	name       text not null,
+	namespace  text not null,
+	doc        text not null, -- the worker's own words as JSON
+	started_at bigint not null,
+	renewed_at bigint not null,
+	expires_at bigint not null,
+	ended_at   bigint not null default 0,
+	lost       bigint not null default 0,
+	drain      bigint not null default 0
+);
+
+create index sessions_living on sessions (expires_at) where ended_at = 0;
+
+create table tokens (
+	id           bigint primary key,
+	name         text not null,
+	namespace    text not null,
+	scopes       text not null,
+	hash         text not null unique,
+	expires_at   bigint not null,
+	created_at   bigint not null,
+	created_by   text not null,
+	last_used_at bigint not null default 0,
+	revoked_at   bigint not null default 0
+);
+
+create table audit (
+	seq       bigint generated always as identity primary key,
+	at        bigint not null,
+	namespace text not null,
+	actor     text not null,
+	action    text not null,
+	noun      text not null,
+	name      text not null,
+	note      text not null,
+	before    text,
+	after     text
+);
+
+create index audit_thing on audit (noun, name, seq);
+
+-- History lies in partitions of a day, which leave by drop. What falls into no
+-- day that was prepared goes to the rest.
+create table occurrences_rest partition of occurrences default;
+create table jobs_done_rest partition of jobs_done default;
+create table attempts_rest partition of attempts default;
+create table logs_rest partition of logs default;
+
+-- Rows of jobs live for seconds. Vacuum by number and not by share, and leave
+-- room on the page for the new version of a row.
+alter table jobs set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+alter table sessions set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+alter table schedules set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);

@@ -1,0 +1,403 @@
+// Package postgres keeps a store in PostgreSQL 15 or newer, for any number of
+// nodes at once.
+//
+// It needs no session state: no session-level locks, no prepared statement
+// that outlives a transaction unless the server can keep it. So it works
+// behind a pooler in transaction mode; only waking by NOTIFY needs a
+// connection of its own, and polling takes its place where that is not to be
+// had.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// Options says how to open a database. The zero value works.
+type Options struct {
+	store.Options
+	// MaxConns is the size of the pool. Default: 16.
+	MaxConns int
+	// Wakeups is how nodes learn of each other's work: "notify", the default,
+	// or "poll" where a pooler in transaction mode stands in between.
+	Wakeups string
+	// SimpleProtocol prepares nothing, for poolers that cannot carry prepared
+	// statements.
+	SimpleProtocol bool
+	// KeepSchema opens without migrating. A schema that is too old is an error
+	// then.
+	KeepSchema bool
+}
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Open connects and brings the schema up to date. Many nodes may do so at the
+// same moment.
+func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
+	db, err := open(ctx, dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.ready(ctx, o.KeepSchema); err != nil {
+		db.pool.Close()
+		return nil, translate(err)
+	}
+	st := store.New(db, o.Options)
+	if err := st.Prepare(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return st, nil
+}
+
+// Migrate brings the schema up to date without opening a store.
+func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
+	db, err := open(ctx, dsn, Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer db.pool.Close()
+	from, to, err = db.migrate(ctx, false)
+	return from, to, translate(err)
+}
+
+// DB is a pool of connections.
+type DB struct {
+	pool    *pgxpool.Pool
+	clock   func() time.Time
+	log     *slog.Logger
+	wakeups store.Wakeups
+}
+
+func open(ctx context.Context, dsn string, o Options) (*DB, error) {
+	o.Options = o.Options.WithDefaults()
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		// The text of a parse error repeats the password.
+		return nil, belfry.InvalidField("database", "", "is not a PostgreSQL address", "postgres://user:password@host:5432/name")
+	}
+	cfg.MaxConns = int32(o.MaxConns)
+	if o.MaxConns <= 0 {
+		cfg.MaxConns = 16
+	}
+	if o.SimpleProtocol {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "belfry"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, translate(err)
+	}
+	db := &DB{pool: pool, clock: o.Clock, log: o.Logger}
+	switch o.Wakeups {
+	case "", "notify":
+		db.wakeups = newNotifier(pool, o.Logger)
+	case "poll":
+		db.wakeups = poller{}
+	default:
+		pool.Close()
+		return nil, belfry.InvalidField("wakeups", o.Wakeups, "is not a way to wake", "notify or poll")
+	}
+	return db, nil
+}
+
+// oldest is the first server version that has all that is used here.
+const oldest = 150000
+
+func (db *DB) ready(ctx context.Context, keepSchema bool) error {
+	var version int
+	if err := db.pool.QueryRow(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return err
+	}
+	if version < oldest {
+		return belfry.Errorf(belfry.Invalid, "this PostgreSQL is version %d", version/10000).WithHint("Belfry needs 15 or newer")
+	}
+	from, to, err := db.migrate(ctx, keepSchema)
+	if err != nil {
+		return err
+	}
+	if keepSchema && from < to {
+		return belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
+	}
+	return db.addPartitions(ctx)
+}
+
+// migrate takes a lock in a table, which unlike a session lock works behind a
+// pooler, and only when there is something to do.
+func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
+	std := stdlib.OpenDBFromPool(db.pool)
+	defer std.Close() //nolint:errcheck // the pool stays open
+	from, to, err = store.Migrate(ctx, goose.DialectPostgres, std, migrations(), true)
+	if err != nil || dry || from == to {
+		return from, to, err
+	}
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableName("belfry_schema_lock"))
+	if err != nil {
+		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
+	}
+	return store.Migrate(ctx, goose.DialectPostgres, std, migrations(), false, goose.WithLocker(locker))
+}
+
+func migrations() fs.FS {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// schemaWanted is the number of the last migration.
+var schemaWanted = func() int64 {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		panic(err)
+	}
+	return int64(len(names))
+}()
+
+// Pool is the pool underneath, for users who keep tables of their own in the
+// same database.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// Close waits for connections in use and closes them.
+func (db *DB) Close() error {
+	db.pool.Close()
+	return nil
+}
+
+// attempts is how often a transaction is begun again after a fault that may
+// pass: a deadlock, a serialization failure, a connection that was cut before
+// anything was sent.
+const attempts = 4
+
+// Read runs fn in a read-only transaction.
+func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+	return db.retry(ctx, func() error {
+		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly, IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+			return fn(handle{tx})
+		})
+	})
+}
+
+// Write runs fn in one transaction under the database's clock. Begin and the
+// question for the time travel together.
+func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
+	return db.retry(ctx, func() error {
+		conn, err := db.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		now, err := db.begin(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if err := fn(handle{conn.Conn()}, now); err != nil {
+			db.rollback(conn)
+			return err
+		}
+		tag, err := conn.Exec(ctx, "commit")
+		if err == nil && tag.String() != "COMMIT" {
+			err = fmt.Errorf("commit answered %q", tag.String())
+		}
+		if err != nil {
+			db.rollback(conn)
+		}
+		return err
+	})
+}
+
+func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (now time.Time, err error) {
+	var batch pgx.Batch
+	batch.Queue("begin")
+	batch.Queue(clockSQL)
+	res := conn.SendBatch(ctx, &batch)
+	defer func() { err = errors.Join(err, res.Close()) }()
+	if _, err := res.Exec(); err != nil {
+		return now, fmt.Errorf("begin: %w", err)
+	}
+	var micros int64
+	if err := res.QueryRow().Scan(&micros); err != nil {
+		return now, fmt.Errorf("read the clock: %w", err)
+	}
+	if db.clock != nil {
+		return db.clock(), nil
+	}
+	return time.UnixMicro(micros), nil
+}
+
+// clockSQL reads the time of day and not that of the transaction's begin,
+// which a wait for a lock could leave behind.
+const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+// rollback ends a transaction whose context may be over. A connection on which
+// even that fails is closed, and the server rolls back.
+func (db *DB) rollback(conn *pgxpool.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if conn.Conn().IsClosed() {
+		return
+	}
+	if _, err := conn.Exec(ctx, "rollback"); err != nil {
+		_ = conn.Conn().Close(ctx)
+	}
+}
+
+// retry begins again after a passing fault. A commit whose answer was lost is
+// not repeated: it may have happened.
+func (db *DB) retry(ctx context.Context, fn func() error) error {
+	for try := 1; ; try++ {
+		err := fn()
+		if err == nil || try == attempts || !passing(err) || ctx.Err() != nil {
+			return translate(err)
+		}
+		db.log.Debug("transaction begun again", "try", try, "error", err)
+		select {
+		case <-time.After(time.Duration(try*try) * 5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func passing(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "40001" || pg.Code == "40P01"
+	}
+	return pgconn.SafeToRetry(err)
+}
+
+// Adopt wraps the caller's transaction, of pgx or of database/sql.
+func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, time.Time, error) {
+	var h store.Tx
+	switch t := tx.(type) {
+	case pgx.Tx:
+		h = handle{t}
+	case *sql.Tx:
+		h = stdHandle{t}
+	default:
+		return nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
+			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
+	}
+	if db.clock != nil {
+		return h, db.clock(), nil
+	}
+	now, err := clockOf(ctx, h)
+	return h, now, err
+}
+
+func clockOf(ctx context.Context, tx store.Tx) (time.Time, error) {
+	rows, err := tx.Query(ctx, clockSQL)
+	if err != nil {
+		return time.Time{}, translate(err)
+	}
+	defer rows.Close()
+	var micros int64
+	if rows.Next() {
+		err = rows.Scan(&micros)
+	}
+	return time.UnixMicro(micros), errors.Join(err, rows.Err())
+}
+
+// Version names the database.
+func (db *DB) Version(ctx context.Context) (string, error) {
+	var v string
+	if err := db.pool.QueryRow(ctx, "show server_version").Scan(&v); err != nil {
+		return "", translate(err)
+	}
+	v, _, _ = strings.Cut(v, " ")
+	return "postgres " + v, nil
+}
+
+// Schema is the version that is there and the one wanted.
+func (db *DB) Schema(ctx context.Context) (have, want int64, err error) {
+	err = db.pool.QueryRow(ctx, "select coalesce(max(version_id), 0) from belfry_schema").Scan(&have)
+	return have, schemaWanted, translate(err)
+}
+
+// LocalClock is false: many nodes agree on the database's clock.
+func (db *DB) LocalClock() bool { return false }
+
+// Skew compares the clocks, giving the answer half of its journey.
+func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
+	sent := time.Now()
+	var micros int64
+	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
+		return 0, translate(err)
+	}
+	middle := sent.Add(time.Since(sent) / 2)
+	return middle.Sub(time.UnixMicro(micros)), nil
+}
+
+// Wakeups is NOTIFY or nothing.
+func (db *DB) Wakeups() store.Wakeups { return db.wakeups }
+
+type queryer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// handle is a transaction as the store sees it.
+type handle struct{ q queryer }
+
+func (h handle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	tag, err := h.q.Exec(ctx, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, query)
+	}
+	return tag.RowsAffected(), nil
+}
+
+func (h handle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	rows, err := h.q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, query)
+	}
+	return rows, nil
+}
+
+// stdHandle is the same over database/sql.
+type stdHandle struct{ tx *sql.Tx }
+
+func (h stdHandle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := h.tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, query)
+	}
+	return res.RowsAffected()
+}
+
+func (h stdHandle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	rows, err := h.tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, query)
+	}
+	return stdRows{rows}, nil
+}
+
+type stdRows struct{ *sql.Rows }
+
+func (r stdRows) Close() { _ = r.Rows.Close() }

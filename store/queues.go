@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+const queueColumns = `name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at`
+
+func scanQueue(rows Rows) (q belfry.Queue, err error) {
+	return q, rows.Scan(&q.Name, &q.Description, &q.Priority, &q.Concurrency, &q.GlobalLimit,
+		scanTime{&q.PausedAt}, &q.PausedBy, &q.PausedReason, scanTime{&q.CreatedAt}, scanTime{&q.UpdatedAt})
+}
+
+func (s *Store) queue(ctx context.Context, tx Tx, name string) (belfry.Queue, error) {
+	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from queues where name = $1`, name)
+	if err == nil && !found {
+		err = belfry.Errorf(belfry.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
+	}
+	return q, err
+}
+
+// checkQueue refuses a field that names a queue which does not exist. A job in
+// it would wait for ever.
+func (c *change) checkQueue(field, name string) error {
+	_, err := c.s.queue(c.ctx, c.tx, name)
+	if belfry.CodeOf(err) == belfry.NotFound {
+		return belfry.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name)
+	}
+	return err
+}
+
+// Prepare gives a new database its first queues. Opening a store calls it.
+func (s *Store) Prepare(ctx context.Context) error {
+	return s.write(ctx, "prepare", func(c *change) error {
+		for _, q := range belfry.FirstQueues() {
+			_, err := c.tx.Exec(ctx, `
+				insert into queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+				values ($1, $2, $3, $4, $5, $6, $6)
+				on conflict (name) do nothing`, q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, micros(c.now))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SaveQueue creates or replaces a queue. A pause is kept.
+func (s *Store) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
+	q = q.WithDefaults()
+	err := s.write(ctx, "save queue", func(c *change) (err error) {
+		if err := q.Validate(); err != nil {
+			return err
+		}
+		q, _, err = c.saveQueue(q)
+		return err
+	})
+	return q, err
+}
+
+func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
+	old, err := c.s.queue(c.ctx, c.tx, q.Name)
+	isNew := belfry.CodeOf(err) == belfry.NotFound
+	if err != nil && !isNew {
+		return q, false, err
+	}
+	q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt = old.PausedAt, old.PausedBy, old.PausedReason, old.CreatedAt, old.UpdatedAt
+	if !isNew && q == old {
+		return old, false, nil
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $6)
+		on conflict (name) do update
+		set description = excluded.description, priority = excluded.priority, concurrency = excluded.concurrency,
+			global_limit = excluded.global_limit, updated_at = excluded.updated_at`,
+		q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, micros(c.now)); err != nil {
+		return q, false, err
+	}
+	c.wake(topicQueue(q.Name))
+	q.UpdatedAt = c.now
+	if isNew {
+		q.CreatedAt = c.now
+		return q, true, c.audit("create", "queue", "", q.Name, "", nil, q)
+	}
+	return q, true, c.audit("update", "queue", "", q.Name, "", old, q)
+}
+
+// DeleteQueue removes a queue that nothing uses.
+func (s *Store) DeleteQueue(ctx context.Context, name string) error {
+	return s.write(ctx, "delete queue", func(c *change) error {
+		q, err := s.queue(ctx, c.tx, name)
+		if err != nil {
+			return err
+		}
+		for _, first := range belfry.FirstQueues() {
+			if first.Name == name {
+				return belfry.Errorf(belfry.Conflict, "queue %q is one of Belfry's own", name).WithHint("pause it instead")
+			}
+		}
+		if err := c.unusedQueue(name); err != nil {
+			return err
+		}
+		if _, err := c.tx.Exec(ctx, `delete from queues where name = $1`, name); err != nil {
+			return err
+		}
+		return c.audit("delete", "queue", "", name, "", q, nil)
+	})
+}
+
+func (c *change) unusedQueue(name string) error {
+	task, used, err := first(c.ctx, c.tx, scanString, `select name from tasks where queue = $1 limit 1`, name)
+	if err != nil {
+		return err
+	}
+	if used {
+		return belfry.Errorf(belfry.Conflict, "task %q uses queue %q", task, name).WithHint("move the task to another queue first")
+	}
+	id, used, err := first(c.ctx, c.tx, scanInt, `select id from jobs where queue = $1 limit 1`, name)
+	if err == nil && used {
+		err = belfry.Errorf(belfry.Conflict, "job %d is in queue %q", id, name).WithHint("let its jobs end, or cancel them")
+	}
+	return err
+}
+
+// Queue is one queue and what is in it.
+func (s *Store) Queue(ctx context.Context, name string) (q belfry.QueueStats, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		found, err := s.queue(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		q, err = s.queueStats(ctx, tx, found)
+		return err
+	})
+	return q, err
+}
+
+// Queues lists the queues by priority and name, and what is in them.
+func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all = []belfry.QueueStats{}
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			stats, err := s.queueStats(ctx, tx, q)
+			if err != nil {
+				return err
+			}
+			all = append(all, stats)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// queueStats counts no further than the limit, so that a backlog of millions
+// costs as much as one of thousands.
+func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.QueueStats, error) {
+	stats := belfry.QueueStats{Queue: q}
+	for state, n := range map[belfry.JobState]*int{belfry.JobReady: &stats.Ready, belfry.JobScheduled: &stats.Scheduled, belfry.JobRunning: &stats.Running} {
+		count, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
+			select count(*)
+			from (select 1 from jobs where queue = $1 and state = '%s' limit %d) as bounded`, state, belfry.CountLimit+1), q.Name)
+		if err != nil {
+			return stats, err
+		}
+		*n = int(count)
+	}
+	oldest, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
+		select coalesce(min(due_at), 0)
+		from (select due_at from jobs where queue = $1 and state = 'ready' order by priority desc, due_at limit %d) as bounded`, belfry.CountLimit), q.Name)
+	stats.OldestAt = instant(oldest)
+	return stats, err
+}
+
+// PauseQueue stops claims from a queue. What runs goes on.
+func (s *Store) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
+	return s.setPause(ctx, name, "pause", reason)
+}
+
+// ResumeQueue takes a pause back.
+func (s *Store) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
+	return s.setPause(ctx, name, "resume", "")
+}
+
+func (s *Store) setPause(ctx context.Context, name, action, reason string) (q belfry.Queue, err error) {
+	if len(reason) > belfry.MaxDescription {
+		return q, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	}
+	err = s.write(ctx, action+" queue", func(c *change) error {
+		old, err := s.queue(ctx, c.tx, name)
+		if err != nil {
+			return err
+		}
+		q = old
+		pause := action == "pause"
+		if pause == !old.PausedAt.IsZero() {
+			return nil // it is as asked; who paused first and why stays
+		}
+		q.PausedAt, q.PausedBy, q.PausedReason = instant(0), "", ""
+		if pause {
+			q.PausedAt, q.PausedBy, q.PausedReason = c.now, belfry.ActorOf(ctx), reason
+		}
+		if _, err := c.tx.Exec(ctx, `
+			update queues
+			set paused_at = $2, paused_by = $3, paused_reason = $4
+			where name = $1`, name, micros(q.PausedAt), q.PausedBy, q.PausedReason); err != nil {
+			return err
+		}
+		c.wake(topicQueue(name))
+		return c.audit(action, "queue", "", name, reason, old, q)
+	})
+	return q, err
+}

@@ -1,0 +1,418 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// scheduleRow is a schedule with what only the store needs.
+type scheduleRow struct {
+	belfry.Schedule
+	TaskID int64
+}
+
+const scheduleColumns = `s.id, s.namespace, s.name, s.task_id, s.doc, s.state, s.generation, s.next_at, s.high_water, s.finish_at, s.runs,
+	s.paused_at, s.paused_by, s.paused_reason, s.created_at, s.updated_at`
+
+func scanSchedule(rows Rows) (s scheduleRow, err error) {
+	var r belfry.Schedule
+	err = rows.Scan(&r.ID, &r.Namespace, &r.Name, &s.TaskID, scanDoc{&s.Schedule}, &r.State, &r.Generation, scanTime{&r.NextAt},
+		scanTime{&r.HighWater}, scanTime{&r.FinishAt}, &r.Runs, scanTime{&r.PausedAt}, &r.PausedBy, &r.PausedReason,
+		scanTime{&r.CreatedAt}, scanTime{&r.UpdatedAt})
+	d := &s.Schedule
+	d.ID, d.Namespace, d.Name, d.State, d.Generation = r.ID, r.Namespace, r.Name, r.State, r.Generation
+	d.NextAt, d.HighWater, d.FinishAt, d.Runs = r.NextAt, r.HighWater, r.FinishAt, r.Runs
+	d.PausedAt, d.PausedBy, d.PausedReason, d.CreatedAt, d.UpdatedAt = r.PausedAt, r.PausedBy, r.PausedReason, r.CreatedAt, r.UpdatedAt
+	return s, err
+}
+
+// scheduleDoc is the schedule as written, without its state.
+func scheduleDoc(s belfry.Schedule) string {
+	s.ID, s.State, s.Generation, s.Runs = 0, "", 0, 0
+	s.PausedBy, s.PausedReason = "", ""
+	s.PausedAt, s.NextAt, s.HighWater, s.FinishAt, s.CreatedAt, s.UpdatedAt = instant(0), instant(0), instant(0), instant(0), instant(0), instant(0)
+	return text(s)
+}
+
+func noSchedule(namespace, name string) error {
+	return belfry.Errorf(belfry.NotFound, "no schedule %q in namespace %q", name, namespace).
+		WithHint("see: belfry schedule list")
+}
+
+// schedule reads one row; with lock, nobody else changes it before this
+// transaction ends.
+func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, lock bool) (scheduleRow, error) {
+	suffix := ""
+	if lock {
+		suffix = s.sql.ForUpdate("s")
+	}
+	row, found, err := first(ctx, tx, scanSchedule, `
+		select `+scheduleColumns+`
+		from schedules s
+		where s.namespace = $1 and s.name = $2`+suffix, namespace, name)
+	if err == nil && !found {
+		err = noSchedule(namespace, name)
+	}
+	return row, err
+}
+
+// CreateSchedule saves a new schedule and plans its first run.
+func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+	sc = sc.WithDefaults()
+	err = s.write(ctx, "create schedule", func(c *change) error {
+		if err := sc.Validate(c.now); err != nil {
+			return err
+		}
+		out, err = c.insertSchedule(sc)
+		return err
+	})
+	return out, err
+}
+
+func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
+	task, err := c.taskOf(sc)
+	if err != nil {
+		return sc, err
+	}
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	if err != nil {
+		return sc, err
+	}
+	sc.ID, sc.Generation, sc.State, sc.CreatedAt, sc.UpdatedAt = ids[0], 1, belfry.ScheduleActive, c.now, c.now
+	sc.HighWater, sc.FinishAt, sc.Runs = instant(0), instant(0), 0
+	plan, err := c.s.plans.of(sc)
+	if err != nil {
+		return sc, err
+	}
+	begun(&sc, belfry.Begin(sc, plan, belfry.Facts{}, c.now))
+	n, err := c.tx.Exec(c.ctx, `
+		insert into schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
+		on conflict (namespace, name) do nothing`,
+		sc.ID, sc.Namespace, sc.Name, task.ID, scheduleDoc(sc), string(sc.State), sc.Generation,
+		micros(sc.NextAt), micros(sc.HighWater), micros(sc.FinishAt), micros(c.now))
+	if err != nil {
+		return sc, err
+	}
+	if n == 0 {
+		return sc, belfry.Errorf(belfry.Conflict, "there is a schedule %q in namespace %q already", sc.Name, sc.Namespace).
+			WithHint("update it, or choose another name")
+	}
+	c.wake(topicEngine)
+	return sc, c.audit("create", "schedule", sc.Namespace, sc.Name, "", nil, sc)
+}
+
+// begun takes over the state that a decision gave.
+func begun(sc *belfry.Schedule, f belfry.Firing) {
+	sc.State, sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = f.State, f.NextAt, f.HighWater, f.FinishAt, f.Runs
+}
+
+func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
+	t, err := c.s.task(c.ctx, c.tx, sc.Namespace, sc.Task)
+	if belfry.CodeOf(err) == belfry.NotFound {
+		return t, belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
+	}
+	return t, err
+}
+
+// UpdateSchedule replaces a schedule. What is due under the old rules fires
+// first; nothing from before now fires under the new ones. An edit that keeps
+// the times keeps the cadence and the jobs that wait.
+func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+	sc = sc.WithDefaults()
+	err = s.write(ctx, "update schedule", func(c *change) error {
+		if err := sc.Validate(c.now); err != nil {
+			return err
+		}
+		out, err = c.updateSchedule(sc)
+		return err
+	})
+	return out, err
+}
+
+func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
+	old, err := c.s.schedule(c.ctx, c.tx, sc.Namespace, sc.Name, true)
+	if err != nil {
+		return sc, err
+	}
+	if scheduleDoc(old.Schedule) == scheduleDoc(sc) {
+		return old.Schedule, nil
+	}
+	task, err := c.taskOf(sc)
+	if err != nil {
+		return sc, err
+	}
+	if old, err = c.fireOne(old); err != nil {
+		return sc, err
+	}
+	before := old.Schedule
+	retimed := !sc.SameTimes(before) || before.State == belfry.ScheduleCompleted
+	sc.ID, sc.State, sc.Generation, sc.CreatedAt, sc.UpdatedAt = before.ID, before.State, before.Generation, before.CreatedAt, c.now
+	sc.PausedAt, sc.PausedBy, sc.PausedReason = before.PausedAt, before.PausedBy, before.PausedReason
+	sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = before.NextAt, before.HighWater, before.FinishAt, before.Runs
+	if retimed {
+		sc.Generation++
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		update schedules
+		set task_id = $2, doc = $3, generation = $4, updated_at = $5
+		where id = $1`, sc.ID, task.ID, scheduleDoc(sc), sc.Generation, micros(c.now)); err != nil {
+		return sc, err
+	}
+	row := scheduleRow{sc, task.ID}
+	if retimed {
+		if err := c.withdrawOf(row, belfry.ReasonEdited, "the times of the schedule were edited"); err != nil {
+			return sc, err
+		}
+	}
+	decide := belfry.Ended
+	if retimed {
+		decide = belfry.Begin
+	}
+	out, err := c.decideOne(row, decide)
+	if err != nil {
+		return sc, err
+	}
+	return out, c.audit("update", "schedule", sc.Namespace, sc.Name, "", before, out)
+}
+
+// decideOne asks the root about one schedule and writes the answer.
+func (c *change) decideOne(row scheduleRow, decide func(belfry.Schedule, belfry.Plan, belfry.Facts, time.Time) belfry.Firing) (belfry.Schedule, error) {
+	facts, err := c.facts([]scheduleRow{row})
+	if err != nil {
+		return row.Schedule, err
+	}
+	plan, err := c.s.plans.of(row.Schedule)
+	if err != nil {
+		return row.Schedule, err
+	}
+	f := decide(row.Schedule, plan, facts[row.ID], c.now)
+	err = c.applyFirings([]decided{{row, f}})
+	begun(&row.Schedule, f)
+	return row.Schedule, err
+}
+
+// fireOne fires what is due of one schedule that this transaction has locked.
+func (c *change) fireOne(row scheduleRow) (scheduleRow, error) {
+	if row.NextAt.IsZero() || row.NextAt.After(c.now) {
+		return row, nil
+	}
+	var err error
+	row.Schedule, err = c.decideOne(row, belfry.Fire)
+	return row, err
+}
+
+// DeleteSchedule removes a schedule. Its jobs that have not started are
+// withdrawn; what runs goes on. Its history stays until retention ends.
+func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) error {
+	return s.write(ctx, "delete schedule", func(c *change) error {
+		row, err := s.schedule(ctx, c.tx, namespace, name, true)
+		if err != nil {
+			return err
+		}
+		return c.deleteSchedule(row)
+	})
+}
+
+func (c *change) deleteSchedule(row scheduleRow) error {
+	if _, err := c.tx.Exec(c.ctx, `delete from schedules where id = $1`, row.ID); err != nil {
+		return err
+	}
+	if err := c.withdrawOf(row, belfry.ReasonDeleted, "schedule "+row.Name+" deleted"); err != nil {
+		return err
+	}
+	return c.audit("delete", "schedule", row.Namespace, row.Name, "", row.Schedule, nil)
+}
+
+// PauseSchedule stops a schedule from firing and withdraws its jobs that have
+// not started. Pausing what is paused changes nothing.
+func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason string) (out belfry.Schedule, err error) {
+	if len(reason) > belfry.MaxDescription {
+		return out, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	}
+	err = s.write(ctx, "pause schedule", func(c *change) error {
+		row, err := s.schedule(ctx, c.tx, namespace, name, true)
+		if err != nil {
+			return err
+		}
+		if row, err = c.fireOne(row); err != nil {
+			return err
+		}
+		out = row.Schedule
+		switch row.State {
+		case belfry.SchedulePaused:
+			return nil
+		case belfry.ScheduleCompleted:
+			return belfry.Errorf(belfry.Conflict, "schedule %q is completed and does not run any more", name)
+		}
+		before := row.Schedule
+		row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(ctx), reason
+		row.Generation++
+		row.NextAt, row.HighWater = instant(0), laterOf(row.HighWater, c.now)
+		out = row.Schedule
+		if err := c.savePause(out); err != nil {
+			return err
+		}
+		if err := c.withdrawOf(row, belfry.ReasonPaused, "schedule paused: "+reason); err != nil {
+			return err
+		}
+		return c.audit("pause", "schedule", namespace, name, reason, before, out)
+	})
+	return out, err
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (c *change) savePause(sc belfry.Schedule) error {
+	_, err := c.tx.Exec(c.ctx, `
+		update schedules
+		set state = $2, generation = $3, next_at = $4, high_water = $5, paused_at = $6, paused_by = $7, paused_reason = $8
+		where id = $1`, sc.ID, string(sc.State), sc.Generation, micros(sc.NextAt), micros(sc.HighWater),
+		micros(sc.PausedAt), sc.PausedBy, sc.PausedReason)
+	return err
+}
+
+// ResumeSchedule takes up a paused schedule. What would have run meanwhile is
+// recorded as skipped, or made up for by the schedule's catch-up if asked.
+// Resuming what is not paused changes nothing.
+func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out belfry.Schedule, err error) {
+	err = s.write(ctx, "resume schedule", func(c *change) error {
+		row, err := s.schedule(ctx, c.tx, namespace, name, true)
+		if err != nil {
+			return err
+		}
+		if out = row.Schedule; row.State != belfry.SchedulePaused {
+			return nil
+		}
+		before := row.Schedule
+		row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.ScheduleActive, instant(0), "", ""
+		if err := c.savePause(row.Schedule); err != nil {
+			return err
+		}
+		out, err = c.decideOne(row, func(sc belfry.Schedule, plan belfry.Plan, f belfry.Facts, now time.Time) belfry.Firing {
+			return belfry.Resume(sc, plan, f, now, catchUp)
+		})
+		if err != nil {
+			return err
+		}
+		return c.audit("resume", "schedule", namespace, name, "", before, out)
+	})
+	return out, err
+}
+
+// TriggerSchedule makes a job of the schedule now, beside its plan and
+// whatever else runs.
+func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (j belfry.Job, err error) {
+	err = s.write(ctx, "trigger schedule", func(c *change) error {
+		row, err := s.schedule(ctx, c.tx, namespace, name, false)
+		if err != nil {
+			return err
+		}
+		n := belfry.NewJob{Namespace: namespace, Task: row.Task, Input: input}
+		if len(input) == 0 {
+			n.Input = row.Input
+		}
+		ins, err := c.prepare([]belfry.NewJob{n})
+		if err != nil {
+			return err
+		}
+		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = belfry.TriggerManual, row.Name, row.ID, row.Generation
+		j = ins[0].Job
+		if _, err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
+			return err
+		}
+		return c.audit("trigger", "schedule", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
+	})
+	return j, err
+}
+
+// Schedule is one schedule.
+func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc belfry.Schedule, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.schedule(ctx, tx, namespace, name, false)
+		sc = row.Schedule
+		return err
+	})
+	return sc, err
+}
+
+// Schedules lists schedules by namespace and name.
+func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (p belfry.Page[belfry.Schedule], err error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	if f.State != "" {
+		w.and("state = ?", string(f.State))
+	}
+	if f.Task != "" {
+		w.and("task_id in (select id from tasks where name = ?)", f.Task)
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		rows, err := collect(ctx, tx, scanSchedule, `
+			select `+scheduleColumns+`
+			from schedules s
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.args...)
+		all := make([]belfry.Schedule, len(rows))
+		for i, r := range rows {
+			all[i] = r.Schedule
+		}
+		p = page(all, limit, func(sc belfry.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
+		return err
+	})
+	return p, err
+}
+
+// Occurrences lists what was decided for a schedule, newest nominal time first.
+func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p belfry.Page[belfry.Occurrence], err error) {
+	before, err := decodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	limit := f.Bound()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.schedule(ctx, tx, f.Namespace, f.Schedule, false)
+		if err != nil {
+			return err
+		}
+		w := &where{}
+		w.and("schedule_id = ?", row.ID)
+		if before > 0 {
+			w.and("nominal < ?", before)
+		}
+		if f.Decision != "" {
+			w.and("decision = ?", string(f.Decision))
+		}
+		all, err := collect(ctx, tx, scanOccurrence, `
+			select `+occurrenceColumns+`
+			from occurrences
+			where `+w.sql()+`
+			order by nominal desc
+			limit `+strconv.Itoa(limit+1), w.args...)
+		for i := range all {
+			all[i].Schedule = row.Name
+		}
+		p = page(all, limit, func(o belfry.Occurrence) string { return encodeCursor(strconv.FormatInt(micros(o.Nominal), 10)) })
+		return err
+	})
+	return p, err
+}
+
+const occurrenceColumns = `schedule_id, nominal, until, count, decision, reason, note, job_id, due_at, decided_at`
+
+func scanOccurrence(rows Rows) (o belfry.Occurrence, err error) {
+	return o, rows.Scan(&o.ScheduleID, scanTime{&o.Nominal}, scanTime{&o.Until}, &o.Count, &o.Decision, &o.Reason, &o.Note, &o.JobID,
+		scanTime{&o.DueAt}, scanTime{&o.DecidedAt})
+}

@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/belfry-run/belfry"
+)
+
+const sessionColumns = `id, name, namespace, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
+
+func scanSession(rows Rows) (w belfry.WorkerState, err error) {
+	var name, namespace string
+	var lost, drain int64
+	err = rows.Scan(&w.Session, &name, &namespace, scanDoc{&w.WorkerInfo}, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
+		scanTime{&w.ExpiresAt}, scanTime{&w.EndedAt}, &lost, &drain)
+	w.Name, w.Namespace, w.Lost, w.Drain = name, namespace, lost != 0, drain != 0
+	return w, err
+}
+
+// OpenSession begins a session.
+func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfry.Session, err error) {
+	if err := w.Validate(); err != nil {
+		return out, err
+	}
+	if w.Namespace == "" {
+		w.Namespace = belfry.AnyNamespace
+	}
+	if err := s.EnsureFuncs(ctx, w.Namespace, w.Funcs); err != nil {
+		return out, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return out, err
+	}
+	err = s.write(ctx, "open session", func(c *change) error {
+		out = belfry.Session{ID: id.String(), TTL: belfry.Duration(s.opt.SessionTTL), Queues: map[string]int{}}
+		queues, err := collect(ctx, c.tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			slots, serves := w.Queues[q.Name]
+			if !serves {
+				continue
+			}
+			if slots == 0 {
+				slots = q.Concurrency
+			}
+			out.Queues[q.Name] = slots
+			out.Order = append(out.Order, q.Name)
+		}
+		for name := range w.Queues {
+			if _, ok := out.Queues[name]; !ok {
+				return belfry.InvalidField("queues", name, "is not a queue", "create it first: belfry queue create "+name)
+			}
+		}
+		_, err = c.tx.Exec(ctx, `
+			insert into sessions (id, name, namespace, doc, started_at, renewed_at, expires_at)
+			values ($1, $2, $3, $4, $5, $5, $6)`,
+			out.ID, w.Name, w.Namespace, text(w), micros(c.now), micros(c.now.Add(s.opt.SessionTTL)))
+		return err
+	})
+	return out, err
+}
+
+// errSession says that a session is no more.
+func errSession(id string) error {
+	return belfry.Errorf(belfry.Unauthorized, "session %s has ended", id).WithHint("open a new one")
+}
+
+func (c *change) session(id string) (belfry.WorkerState, error) {
+	w, found, err := first(c.ctx, c.tx, scanSession, `
+		select `+sessionColumns+`
+		from sessions
+		where id = $1 and ended_at = 0`, id)
+	if err == nil && !found {
+		err = errSession(id)
+	}
+	return w, err
+}
+
+// Renew keeps a session alive. A session that is late but was not given up yet
+// is alive still: nothing of it has been handed to anyone else.
+func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref) (out belfry.Renewal, err error) {
+	if len(holding) > belfry.MaxBatch*10 {
+		return out, belfry.Errorf(belfry.TooLarge, "a session holds at most %d jobs", belfry.MaxBatch*10)
+	}
+	err = s.write(ctx, "renew", func(c *change) error {
+		out = belfry.Renewal{}
+		drain, found, err := first(ctx, c.tx, scanInt, `
+			update sessions
+			set renewed_at = $2, expires_at = $3
+			where id = $1 and ended_at = 0
+			returning drain`, session, micros(c.now), micros(c.now.Add(s.opt.SessionTTL)))
+		if err != nil || !found {
+			out.Lost = !found
+			return err
+		}
+		out.Drain = drain != 0
+		return c.reconcile(session, holding, &out)
+	})
+	return out, err
+}
+
+// reconcile compares what a worker holds with what is leased to it: what was
+// asked to end is told, and what never arrived is handed back.
+func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Renewal) error {
+	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+` where session = $1 and state = 'running'`, session)
+	if err != nil {
+		return err
+	}
+	leased := make(map[belfry.Ref]jobRow, len(rows))
+	for _, j := range rows {
+		leased[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
+	}
+	for _, ref := range holding {
+		// What it holds and is not leased to it any more was ended over its
+		// head. Whether it has just been settled by its own finish, under way
+		// at this moment, makes no difference.
+		if j, ok := leased[ref]; !ok || !j.CancelAt.IsZero() {
+			out.Cancel = append(out.Cancel, ref)
+		}
+		delete(leased, ref)
+	}
+	var never []belfry.Finish
+	for ref, j := range leased {
+		if c.now.Sub(j.ClaimedAt) > belfry.ClaimSettled {
+			never = append(never, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack, Error: "the claim never reached the worker"})
+		}
+	}
+	if len(never) == 0 {
+		return nil
+	}
+	c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
+	_, err = c.finish(never)
+	return err
+}
+
+// Nudged returns a channel that is closed when the session should renew now.
+func (s *Store) Nudged(session string) <-chan struct{} { return s.hub.on(topicSession(session)) }
+
+// CloseSession ends a session. What it still holds is handed back.
+func (s *Store) CloseSession(ctx context.Context, session string) error {
+	return s.write(ctx, "close session", func(c *change) error {
+		n, err := c.tx.Exec(ctx, `update sessions set ended_at = $2 where id = $1 and ended_at = 0`, session, micros(c.now))
+		if err != nil || n == 0 {
+			return err
+		}
+		rows, err := collect(ctx, c.tx, scanJob, selectLive+` where session = $1 and state = 'running'`+s.sql.ForUpdate("jobs"), session)
+		if err != nil {
+			return err
+		}
+		back := make([]finishing, len(rows))
+		for i, j := range rows {
+			back[i] = finishing{j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: belfry.OutcomeHandedBack, Error: "its worker closed the session"}}
+		}
+		return c.settle(back)
+	})
+}
+
+// releaseBatch bounds the jobs that are released in one transaction.
+const releaseBatch = 500
+
+// ReleaseLost gives up sessions that did not renew in time and settles what
+// they held as lost, and settles jobs whose deadline has passed although their
+// worker lives. It goes through the same door as a worker's own finish.
+func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
+	err = s.write(ctx, "release lost", func(c *change) error {
+		out = belfry.Released{}
+		n, err := c.tx.Exec(ctx, `
+			update sessions
+			set ended_at = $1, lost = 1
+			where ended_at = 0 and expires_at < $2`, micros(c.now), micros(c.now.Add(-belfry.LostGrace)))
+		if err != nil {
+			return err
+		}
+		out.Sessions = int(n)
+		s.opt.Observer.Lost(int(n))
+		lost, err := c.orphans(`session in (select id from sessions where ended_at > 0)`, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+		if err != nil {
+			return err
+		}
+		late, err := c.orphans(`deadline_at <= $2`, belfry.OutcomeTimeout, "its worker lives but did not end it by the deadline", micros(c.now))
+		if err != nil {
+			return err
+		}
+		out.Jobs, out.More = lost+late, lost == releaseBatch || late == releaseBatch
+		return nil
+	})
+	return out, err
+}
+
+// orphans settles running jobs that a condition finds.
+func (c *change) orphans(cond string, outcome belfry.Outcome, why string, args ...any) (int, error) {
+	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+`
+		where state = 'running' and `+cond+`
+		order by id
+		limit $1`+c.s.sql.SkipLocked("jobs"), append([]any{releaseBatch}, args...)...)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	lost := make([]finishing, len(rows))
+	for i, j := range rows {
+		lost[i] = finishing{j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: outcome, Error: why}}
+	}
+	return len(rows), c.settle(lost)
+}
+
+// Workers lists living sessions, oldest first, and with ended also those that
+// ended, up to a thousand.
+func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerState, err error) {
+	all = []belfry.WorkerState{}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		cond := "ended_at = 0"
+		if ended {
+			cond = "true"
+		}
+		all, err = collect(ctx, tx, scanSession, `
+			select `+sessionColumns+`
+			from sessions
+			where `+cond+`
+			order by started_at desc
+			limit 1000`)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			n, _, err := first(ctx, tx, scanInt, `select count(*) from jobs where session = $1 and state = 'running'`, all[i].Session)
+			if err != nil {
+				return err
+			}
+			all[i].Running = int(n)
+		}
+		return nil
+	})
+	if all == nil {
+		all = []belfry.WorkerState{}
+	}
+	return all, err
+}
+
+// DrainWorker asks a worker to finish what it runs and claim no more.
+func (s *Store) DrainWorker(ctx context.Context, session string) error {
+	return s.write(ctx, "drain worker", func(c *change) error {
+		n, err := c.tx.Exec(ctx, `update sessions set drain = 1 where id = $1 and ended_at = 0`, session)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return belfry.Errorf(belfry.NotFound, "no living worker with session %s", session).WithHint("see: belfry worker list")
+		}
+		c.wake(topicSession(session))
+		return c.audit("drain", "worker", "", session, "", nil, nil)
+	})
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// Dialect is what SQLite says differently.
+func (db *DB) Dialect() store.Dialect { return dialect{} }
+
+type dialect struct{}
+
+// Table unpacks a JSON array with json_each.
+func (dialect) Table(n int, alias string, cols ...store.Col) string {
+	fields := make([]string, len(cols))
+	for i, c := range cols {
+		fields[i] = fmt.Sprintf("value ->> '$.%s' as %s", c.Name, c.Name)
+	}
+	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias)
+}
+
+// SkipLocked and ForUpdate say nothing: there is one writer.
+func (dialect) SkipLocked(string) string { return "" }
+func (dialect) ForUpdate(string) string  { return "" }
+
+// NextIDs counts in a table.
+func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+	rows, err := tx.Query(ctx, `
+		update sequences
+		set value = value + $1
+		where name = $2
+		returning value`, n, sequence)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var last int64
+	if rows.Next() {
+		if err := rows.Scan(&last); err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = last - int64(n) + 1 + int64(i)
+	}
+	return ids, rows.Err()
+}

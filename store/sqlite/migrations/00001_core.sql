@@ -1,0 +1,252 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC; 0 stands for none.
+
+create table sequences (
+	name  text primary key,
+	value integer not null
+) without rowid;
+
+insert into sequences (name, value) values ('job', 0), ('lease', 0), ('definition', 0);
+
+create table queues (
+	name          text primary key,
+	description   text not null default '',
+	priority      integer not null default 0,
+	concurrency   integer not null,
+	global_limit  integer not null default 0,
+	paused_at     integer not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    integer not null,
+	updated_at    integer not null
+);
+
+create table tasks (
+	id         integer primary key,
+	namespace  text not null,
+	name       text not null,
+	kind       text not null,
+	queue      text not null,
+	tags       text not null default '',
+	generation integer not null,
+	doc        text not null, -- the task as JSON, without its history
+	created_at integer not null,
+	updated_at integer not null,
+	unique (namespace, name)
+);
+
+create index tasks_queue on tasks (queue);
+
+create table schedules (
+	id            integer primary key,
+	namespace     text not null,
+	name          text not null,
+	task_id       integer not null,
+	doc           text not null, -- the schedule as JSON, without its state
+	state         text not null,
+	generation    integer not null,
+	next_at       integer not null, -- 0: nothing to do by itself
+	high_water    integer not null,
+	finish_at     integer not null,
+	runs          integer not null,
+	paused_at     integer not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    integer not null,
+	updated_at    integer not null,
+	unique (namespace, name)
+);
+
+create index schedules_due on schedules (next_at) where next_at > 0;
+create index schedules_task on schedules (task_id);
+
+create table occurrences (
+	schedule_id integer not null,
+	nominal     integer not null,
+	until       integer not null default 0,
+	count       integer not null default 1,
+	decision    text not null,
+	reason      text not null default '',
+	note        text not null default '',
+	job_id      integer not null default 0,
+	due_at      integer not null,
+	decided_at  integer not null
+);
+
+create unique index occurrences_identity on occurrences (schedule_id, nominal);
+create index occurrences_buffered on occurrences (schedule_id, nominal) where decision = 'buffered';
+
+-- Jobs that have not ended. A job that ends moves to jobs_done, so what is
+-- looked at every time stays small.
+create table jobs (
+	id           integer primary key,
+	namespace    text not null,
+	task_id      integer not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null default '',
+	note         text not null default '',
+	error        text not null default '',
+	input        text,
+	tags         text not null default '',
+	origin       text not null,
+	schedule     text not null default '',
+	schedule_id  integer not null default 0,
+	generation   integer not null default 0,
+	nominal      integer not null default 0,
+	due_at       integer not null,
+	created_at   integer not null,
+	claimed_at   integer not null default 0,
+	deadline_at  integer not null default 0,
+	cancel_at    integer not null default 0,
+	attempt      integer not null default 0,
+	failures     integer not null default 0,
+	snoozes      integer not null default 0,
+	max_attempts integer not null,
+	timeout      integer not null,
+	lease        integer not null default 0,
+	session      text not null default '',
+	active_key   text,
+	idem_key     text not null default ''
+);
+
+create index jobs_ready on jobs (queue, priority desc, due_at, id) where state = 'ready';
+create index jobs_scheduled on jobs (due_at) where state = 'scheduled';
+create index jobs_running on jobs (session) where state = 'running';
+create index jobs_deadline on jobs (deadline_at) where state = 'running';
+create index jobs_schedule on jobs (schedule_id) where schedule_id > 0;
+create index jobs_task on jobs (task_id);
+create unique index jobs_active_key on jobs (namespace, active_key) where active_key is not null;
+
+create table jobs_done (
+	seq          integer primary key,
+	id           integer not null,
+	namespace    text not null,
+	task_id      integer not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null,
+	note         text not null,
+	error        text not null,
+	input        text,
+	tags         text not null,
+	origin       text not null,
+	schedule     text not null,
+	schedule_id  integer not null,
+	generation   integer not null,
+	nominal      integer not null,
+	due_at       integer not null,
+	created_at   integer not null,
+	claimed_at   integer not null,
+	deadline_at  integer not null,
+	cancel_at    integer not null,
+	attempt      integer not null,
+	failures     integer not null,
+	snoozes      integer not null,
+	max_attempts integer not null,
+	timeout      integer not null,
+	lease        integer not null,
+	session      text not null,
+	active_key   text,
+	idem_key     text not null,
+	finished_at  integer not null,
+	output       text
+);
+
+create unique index jobs_done_id on jobs_done (id);
+create index jobs_done_finished on jobs_done (finished_at);
+create index jobs_done_task on jobs_done (task_id, id);
+create index jobs_done_schedule on jobs_done (schedule_id, id) where schedule_id > 0;
+create index jobs_done_failed on jobs_done (id) where state = 'failed';
+
+create table attempts (
+	seq        integer primary key,
+	job_id     integer not null,
+	number     integer not null,
+	lease      integer not null,
+	session    text not null,
+	worker     text not null,
+	claimed_at integer not null,
+	started_at integer not null,
+	ended_at   integer not null,
+	outcome    text not null,
+	error      text not null,
+	exit_code  integer,
+	signal     text not null,
+	log_cut    integer not null
+);
+
+create index attempts_job on attempts (job_id);
+
+create table logs (
+	row     integer primary key,
+	job_id  integer not null,
+	lease   integer not null,
+	attempt integer not null,
+	seq     integer not null,
+	stream  text not null,
+	at      integer not null,
+	text    text not null
+);
+
+create unique index logs_job on logs (job_id, lease, seq);
+
+create table job_keys (
+	namespace  text not null,
+	name       text not null,
+	job_id     integer not null,
+	expires_at integer not null,
+	primary key (namespace, name)
+) without rowid;
+
+create index job_keys_expiry on job_keys (expires_at);
+
+create table sessions (
+	id         text primary key,
+	name       text not null,
+	namespace  text not null,
+	doc        text not null, -- the worker's own words as JSON
+	started_at integer not null,
+	renewed_at integer not null,
+	expires_at integer not null,
+	ended_at   integer not null default 0,
+	lost       integer not null default 0,
+	drain      integer not null default 0
+);
+
+create index sessions_living on sessions (expires_at) where ended_at = 0;
+
+create table tokens (
+	id           integer primary key,
+	name         text not null,
+	namespace    text not null,
+	scopes       text not null,
+	hash         text not null unique,
+	expires_at   integer not null,
+	created_at   integer not null,
+	created_by   text not null,
+	last_used_at integer not null default 0,
+	revoked_at   integer not null default 0
+);
+
+create table audit (
+	seq       integer primary key autoincrement,
+	at        integer not null,
+	namespace text not null,
+	actor     text not null,
+	action    text not null,
+	noun      text not null,
+	name      text not null,
+	note      text not null,
+	before    text,
+	after     text
+);
+
+create index audit_thing on audit (noun, name, seq);

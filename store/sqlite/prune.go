@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// pruneStep bounds the rows that one transaction removes, so that nobody waits
+// long behind it.
+const pruneStep = 2000
+
+// histories are the tables that only grow, in the order of time, and the
+// column that says when.
+var histories = []struct{ table, row, at string }{
+	{"jobs_done", "seq", "finished_at"},
+	{"attempts", "seq", "ended_at"},
+	{"logs", "row", "at"},
+	{"occurrences", "rowid", "decided_at"},
+}
+
+// Prune removes the oldest rows by the range of their row numbers.
+func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
+	err = db.Write(ctx, func(tx store.Tx, now time.Time) error {
+		more = false
+		cutoff, err := pruneBefore(ctx, tx, k, now)
+		if err != nil {
+			return err
+		}
+		for _, h := range histories {
+			// Rows are nearly in the order of time; one that is out of it goes
+			// with its neighbours.
+			n, err := tx.Exec(ctx, `
+				delete from `+h.table+`
+				where `+h.row+` in (
+					select `+h.row+` from (
+						select `+h.row+`, `+h.at+` from `+h.table+`
+						order by `+h.row+`
+						limit $2)
+					where `+h.at+` < $1)`, cutoff, pruneStep)
+			if err != nil {
+				return err
+			}
+			more = more || n == pruneStep
+		}
+		return nil
+	})
+	return more, err
+}
+
+// pruneBefore is the instant before which nothing is kept: by age, or the end
+// of the newest finished job that is one too many.
+func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) (int64, error) {
+	cutoff := now.Add(-k.Age).UnixMicro()
+	rows, err := tx.Query(ctx, `
+		select finished_at
+		from jobs_done
+		where seq = (select max(seq) from jobs_done) - $1`, k.Jobs)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		var at int64
+		if err := rows.Scan(&at); err != nil {
+			return 0, err
+		}
+		cutoff = max(cutoff, at+1)
+	}
+	return cutoff, rows.Err()
+}

@@ -1,0 +1,275 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// maxGroup bounds how many transitions share a commit. A group grows only
+// while the one before it is being flushed, so an idle database commits each
+// transition at once and a busy one pays one flush for many.
+const maxGroup = 256
+
+// request is a transition that waits for the writer.
+type request struct {
+	ctx  context.Context
+	fn   func(tx store.Tx, now time.Time) error
+	err  error
+	done chan struct{}
+}
+
+var errClosed = belfry.Errorf(belfry.Unavailable, "the store is closed")
+
+// Write hands fn to the writer and waits for its commit.
+func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
+	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
+	select {
+	case <-db.closing:
+		return errClosed
+	default:
+	}
+	select {
+	case db.queue <- r:
+	case <-db.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return translate(r.err)
+	case <-db.done:
+		// The writer answers everything it took before it goes; what it never
+		// took was never run.
+		select {
+		case <-r.done:
+			return translate(r.err)
+		default:
+			return errClosed
+		}
+	}
+}
+
+// write is the writer. It ends when the store closes and nothing waits.
+func (db *DB) write() {
+	defer close(db.done)
+	w := &writer{db: db}
+	defer w.forget()
+	for {
+		select {
+		case r := <-db.queue:
+			w.group(r)
+		case <-db.closing:
+			for {
+				select {
+				case r := <-db.queue:
+					w.group(r)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// writer holds the writing connection and what was prepared on it.
+type writer struct {
+	db    *DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// maxStatements is more than the store has texts; it bounds what dynamic ones
+// could add.
+const maxStatements = 400
+
+// connect takes the connection, unless the writer has it.
+func (w *writer) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.db.writer.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("take the writing connection: %w", err)
+	}
+	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	return nil
+}
+
+// forget gives the connection back, so that the next group gets a sound one.
+func (w *writer) forget() {
+	if w.conn == nil {
+		return
+	}
+	for _, s := range w.stmts {
+		_ = s.Close()
+	}
+	_ = w.conn.Close()
+	w.conn, w.stmts = nil, nil
+}
+
+// prepared keeps statements, because parsing is the dearer half of a small
+// SQLite write.
+func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := w.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, query)
+	}
+	if len(w.stmts) >= maxStatements {
+		for text, old := range w.stmts {
+			_ = old.Close()
+			delete(w.stmts, text)
+			break
+		}
+	}
+	w.stmts[query] = s
+	return s, nil
+}
+
+// Exec runs a statement of a transition. The callers' contexts stop here: an
+// interrupted write makes SQLite roll back the whole transaction, with
+// everybody in it.
+func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, error) {
+	ctx := context.Background()
+	s, err := w.prepared(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, query)
+	}
+	return res.RowsAffected()
+}
+
+// Query is Exec for statements with an answer.
+func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows, error) {
+	ctx := context.Background()
+	s, err := w.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, query)
+	}
+	return result{rows}, nil
+}
+
+// group runs first and whatever else waits in one transaction, each in a
+// savepoint of its own, so that one that fails takes nobody with it.
+func (w *writer) group(first *request) {
+	group := append(make([]*request, 0, 16), first)
+	for len(group) < maxGroup {
+		select {
+		case r := <-w.db.queue:
+			group = append(group, r)
+			continue
+		default:
+		}
+		break
+	}
+	if err := w.commit(group); err != nil {
+		w.alone(group, err)
+	}
+	for _, r := range group {
+		close(r.done)
+	}
+}
+
+// alone repeats a group that could not be committed one by one. Some faults,
+// a full disk among them, make SQLite roll back a whole transaction; the ones
+// that did nothing wrong deserve a second try.
+func (w *writer) alone(group []*request, err error) {
+	if len(group) == 1 {
+		group[0].err = errors.Join(group[0].err, err)
+		return
+	}
+	for _, r := range group {
+		r.err = nil
+		if err := w.commit([]*request{r}); err != nil {
+			r.err = errors.Join(r.err, err)
+		}
+	}
+}
+
+func (w *writer) commit(group []*request) (err error) {
+	ctx := context.Background()
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = w.conn.ExecContext(ctx, "rollback")
+			w.forget()
+		}
+	}()
+	now := w.db.clock()
+	for _, r := range group {
+		if r.err = r.ctx.Err(); r.err != nil {
+			continue
+		}
+		if err := w.one(ctx, r, now, len(group) > 1); err != nil {
+			return err
+		}
+	}
+	if len(group) == 1 && group[0].err != nil {
+		_, err = w.conn.ExecContext(ctx, "rollback")
+		return err
+	}
+	_, err = w.conn.ExecContext(ctx, "commit")
+	return err
+}
+
+// begin waits, through the busy handler, for a user's own transaction on the
+// file to end.
+func (w *writer) begin(ctx context.Context) error {
+	if _, err := w.conn.ExecContext(ctx, "begin immediate"); err != nil {
+		w.forget()
+		return fmt.Errorf("begin: %w", err)
+	}
+	return nil
+}
+
+// one runs a transition. Its own error goes to its caller; the error returned
+// is one that ended the transaction for all.
+func (w *writer) one(ctx context.Context, r *request, now time.Time, shared bool) error {
+	if !shared {
+		r.err = guarded(r.fn, w, now)
+		return nil
+	}
+	if _, err := w.conn.ExecContext(ctx, "savepoint one"); err != nil {
+		return fmt.Errorf("savepoint: %w", err)
+	}
+	if r.err = guarded(r.fn, w, now); r.err != nil {
+		if _, err := w.conn.ExecContext(ctx, "rollback to one"); err != nil {
+			return fmt.Errorf("roll back to savepoint: %w", err)
+		}
+	}
+	_, err := w.conn.ExecContext(ctx, "release one")
+	return err
+}
+
+// guarded turns a panic of a transition into its error, because the goroutine
+// that runs it belongs to everybody.
+func guarded(fn func(store.Tx, time.Time) error, tx store.Tx, now time.Time) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("transition panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn(tx, now)
+}

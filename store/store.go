@@ -1,0 +1,151 @@
+// Package store keeps Belfry's state in SQL. Each exported method is one whole
+// transition: it reads facts, asks package belfry what they mean, and writes
+// the answer, in one transaction. Lower-case helpers take the transaction and
+// never open, commit or roll back one.
+//
+// The SQL stands beside its method and is one text for SQLite and PostgreSQL.
+// What differs goes through [Dialect].
+//
+// What it guarantees: a nominal time of a schedule becomes at most one job,
+// whatever crashes; a lease that was lost cannot write any more; a job that
+// ended has its attempt, its end and what follows from it for its schedule in
+// the same transaction.
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Options says how a store behaves. The zero value works.
+type Options struct {
+	// SessionTTL is how long a worker's session lives without a renewal.
+	// Default: 30s.
+	SessionTTL time.Duration
+	// Poll is how often a waiting claim looks for jobs that nobody announced.
+	// Default: 1s, with a jitter of a fifth.
+	Poll time.Duration
+	// Keep is the retention. Default: 30 days and a million finished jobs.
+	Keep Keep
+	// Clock, if set, decides instead of the database's or the system's clock.
+	// Tests use it.
+	Clock func() time.Time
+	// Logger gets what heals by itself at warn. Default: discarded.
+	Logger *slog.Logger
+	// Observer hears what happens, for metrics. Default: nobody.
+	Observer Observer
+}
+
+// Observer hears what happens in a store. Its methods must not block.
+type Observer interface {
+	Claimed(queue string, jobs int)
+	Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration)
+	Fired(decision belfry.Decision, reason belfry.Reason, lag time.Duration)
+	Stale(jobs int)
+	Lost(sessions int)
+	Took(transition string, d time.Duration, failed bool)
+}
+
+// WithDefaults fills what was left out.
+func (o Options) WithDefaults() Options {
+	if o.SessionTTL == 0 {
+		o.SessionTTL = belfry.DefaultSessionTTL.D()
+	}
+	if o.Poll == 0 {
+		o.Poll = time.Second
+	}
+	if o.Keep.Age == 0 {
+		o.Keep.Age = 30 * 24 * time.Hour
+	}
+	if o.Keep.Jobs == 0 {
+		o.Keep.Jobs = 1_000_000
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observer == nil {
+		o.Observer = deaf{}
+	}
+	return o
+}
+
+// Store is Belfry's state. It is safe for use by many goroutines.
+type Store struct {
+	db    DB
+	sql   Dialect
+	opt   Options
+	hub   *hub
+	plans *plans
+}
+
+// New wraps an open database. Packages sqlite and postgres call it.
+func New(db DB, o Options) *Store {
+	return &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans()}
+}
+
+// Close closes the database. What it was doing is committed or rolled back.
+func (s *Store) Close() error { return s.db.Close() }
+
+// DB is the database underneath, for what only one of the two can do.
+func (s *Store) DB() DB { return s.db }
+
+// Run carries wake-ups between this process and others until ctx ends. A store
+// without it works, at the pace of [Options.Poll].
+func (s *Store) Run(ctx context.Context) error {
+	return s.db.Wakeups().Run(ctx, s.hub.heard)
+}
+
+// write runs a transition, tells the observer, and after the commit wakes whom
+// it concerns.
+func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
+	begun := time.Now()
+	var c *change
+	err := s.db.Write(ctx, func(tx Tx, now time.Time) error {
+		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(now), s: s}
+		return fn(c)
+	})
+	s.opt.Observer.Took(name, time.Since(begun), err != nil)
+	if err == nil {
+		s.announce(c.wakes)
+	}
+	return err
+}
+
+func (s *Store) announce(topics []string) {
+	if len(topics) == 0 {
+		return
+	}
+	s.hub.wake(topics...)
+	s.db.Wakeups().Announce(topics...)
+}
+
+// change is one transition under way: its transaction, its one instant, and
+// whom to wake when it has been committed.
+type change struct {
+	ctx   context.Context
+	tx    Tx
+	now   time.Time
+	s     *Store
+	wakes []string
+}
+
+func (c *change) wake(topic string) {
+	for _, t := range c.wakes {
+		if t == topic {
+			return
+		}
+	}
+	c.wakes = append(c.wakes, topic)
+}
+
+type deaf struct{}
+
+func (deaf) Claimed(string, int)                                            {}
+func (deaf) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
+func (deaf) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
+func (deaf) Stale(int)                                                      {}
+func (deaf) Lost(int)                                                       {}
+func (deaf) Took(string, time.Duration, bool)                               {}

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// taskName is how people name a task.
+type taskName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+const taskColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+
+func scanTask(rows Rows) (t belfry.Task, err error) {
+	var id, generation int64
+	var namespace, name string
+	var created, updated int64
+	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&t}, &created, &updated)
+	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
+	t.CreatedAt, t.UpdatedAt = instant(created), instant(updated)
+	return t, err
+}
+
+// taskDoc is the task as written, without what the store adds.
+func taskDoc(t belfry.Task) string {
+	t.ID, t.Generation = 0, 0
+	t.CreatedAt, t.UpdatedAt = instant(0), instant(0)
+	return text(t)
+}
+
+func noTask(namespace, name string) error {
+	return belfry.Errorf(belfry.NotFound, "no task %q in namespace %q", name, namespace).
+		WithHint("see: belfry task list")
+}
+
+func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error) {
+	tasks, err := collect(c.ctx, c.tx, scanTask, `
+		select `+taskColumns+`
+		from tasks
+		where (namespace, name) in (select namespace, name from `+c.s.sql.Table(1, "t", Col{"namespace", Text}, Col{"name", Text})+`)`,
+		text(unique(names)))
+	byName := make(map[taskName]belfry.Task, len(tasks))
+	for _, t := range tasks {
+		byName[taskName{t.Namespace, t.Name}] = t
+	}
+	return byName, err
+}
+
+func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]belfry.Task, error) {
+	tasks, err := collect(ctx, tx, scanTask, `
+		select `+taskColumns+`
+		from tasks
+		where id in (select id from `+s.idTable(1)+`)`, idRows(unique(ids)))
+	byID := make(map[int64]belfry.Task, len(tasks))
+	for _, t := range tasks {
+		byID[t.ID] = t
+	}
+	return byID, err
+}
+
+func unique[T comparable](all []T) []T {
+	seen := make(map[T]bool, len(all))
+	var out []T
+	for _, v := range all {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (s *Store) task(ctx context.Context, tx Tx, namespace, name string) (belfry.Task, error) {
+	t, found, err := first(ctx, tx, scanTask, `
+		select `+taskColumns+`
+		from tasks
+		where namespace = $1 and name = $2`, namespace, name)
+	if err == nil && !found {
+		err = noTask(namespace, name)
+	}
+	return t, err
+}
+
+// CreateTask saves a new task.
+func (s *Store) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	t = t.WithDefaults()
+	err := s.write(ctx, "create task", func(c *change) (err error) {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		t, err = c.insertTask(t, "")
+		return err
+	})
+	return t, err
+}
+
+// insertTask writes a task that is valid.
+func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
+	if err := c.checkQueue("queue", t.Queue); err != nil {
+		return t, err
+	}
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	if err != nil {
+		return t, err
+	}
+	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.now, c.now
+	n, err := c.tx.Exec(c.ctx, `
+		insert into tasks (id, namespace, name, kind, queue, tags, generation, doc, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, 1, $7, $8, $8)
+		on conflict (namespace, name) do nothing`,
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now))
+	if err != nil {
+		return t, err
+	}
+	if n == 0 {
+		if note != "" { // someone else implied it at the same moment
+			return c.s.task(c.ctx, c.tx, t.Namespace, t.Name)
+		}
+		return t, belfry.Errorf(belfry.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
+			WithHint("update it, or choose another name")
+	}
+	return t, c.audit("create", "task", t.Namespace, t.Name, note, nil, t)
+}
+
+// UpdateTask replaces a task. Jobs that have not started run under the new
+// one; attempts under way go on under the old.
+func (s *Store) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	t = t.WithDefaults()
+	err := s.write(ctx, "update task", func(c *change) (err error) {
+		if err := t.Validate(); err != nil {
+			return err
+		}
+		t, err = c.updateTask(t)
+		return err
+	})
+	return t, err
+}
+
+func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
+	old, err := c.s.task(c.ctx, c.tx, t.Namespace, t.Name)
+	if err != nil {
+		return t, err
+	}
+	if taskDoc(old) == taskDoc(t) {
+		return old, nil
+	}
+	if err := c.checkQueue("queue", t.Queue); err != nil {
+		return t, err
+	}
+	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
+	if _, err := c.tx.Exec(c.ctx, `
+		update tasks
+		set kind = $2, queue = $3, tags = $4, generation = generation + 1, doc = $5, updated_at = $6
+		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now)); err != nil {
+		return t, err
+	}
+	if old.Kind != t.Kind { // who may claim its jobs depends on the kind
+		if _, err := c.tx.Exec(c.ctx, `update jobs set kind = $2 where task_id = $1 and state <> 'running'`, t.ID, string(t.Kind)); err != nil {
+			return t, err
+		}
+	}
+	return t, c.audit("update", "task", t.Namespace, t.Name, "", old, t)
+}
+
+// DeleteTask removes a task that no schedule refers to. Its jobs that have not
+// started are withdrawn; those that run are not retried.
+func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
+	return s.write(ctx, "delete task", func(c *change) error {
+		t, err := s.task(ctx, c.tx, namespace, name)
+		if err != nil {
+			return err
+		}
+		return c.deleteTask(t)
+	})
+}
+
+func (c *change) deleteTask(t belfry.Task) error {
+	user, used, err := first(c.ctx, c.tx, scanString, `select name from schedules where task_id = $1 order by name limit 1`, t.ID)
+	if err != nil {
+		return err
+	}
+	if used {
+		return belfry.Errorf(belfry.Conflict, "schedule %q runs task %q", user, t.Name).WithHint("delete the schedule first")
+	}
+	if err := c.withdraw(`task_id = $1`, t.ID, belfry.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
+		return err
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from tasks where id = $1`, t.ID); err != nil {
+		return err
+	}
+	return c.audit("delete", "task", t.Namespace, t.Name, "", t, nil)
+}
+
+// Task is one task.
+func (s *Store) Task(ctx context.Context, namespace, name string) (t belfry.Task, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		t, err = s.task(ctx, tx, namespace, name)
+		return err
+	})
+	return t, err
+}
+
+// Tasks lists tasks by namespace and name.
+func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[belfry.Task], err error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	if f.Kind != "" {
+		w.and("kind = ?", string(f.Kind))
+	}
+	if f.Tag != "" {
+		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		tasks, err := collect(ctx, tx, scanTask, `
+			select `+taskColumns+`
+			from tasks
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+fmt.Sprint(limit+1), w.args...)
+		p = page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
+		return err
+	})
+	return p, err
+}
+
+// nameWhere selects a namespace and, after a cursor, the names beyond it.
+func nameWhere(namespace string, p belfry.Paging) (*where, int, error) {
+	if namespace == "" {
+		namespace = belfry.DefaultNamespace
+	}
+	after, err := decodeCursor(p.Cursor, 2)
+	if err != nil {
+		return nil, 0, err
+	}
+	w := &where{}
+	w.namespace("namespace", namespace)
+	if after != nil {
+		w.args = append(w.args, after[0], after[1])
+		w.conds = append(w.conds, fmt.Sprintf("(namespace, name) > ($%d, $%d)", len(w.args)-1, len(w.args)))
+	}
+	return w, p.Bound(), nil
+}
+
+// EnsureFuncs makes the tasks of Go handlers that have none yet, so that a
+// program which registers handlers can be scheduled and enqueued for at once.
+func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if namespace == "" || namespace == belfry.AnyNamespace {
+		namespace = belfry.DefaultNamespace
+	}
+	return s.write(ctx, "ensure funcs", func(c *change) error {
+		asked := make([]taskName, len(names))
+		for i, n := range names {
+			asked[i] = taskName{namespace, n}
+		}
+		there, err := c.tasksByName(asked)
+		if err != nil {
+			return err
+		}
+		for _, a := range asked {
+			if _, ok := there[a]; ok {
+				continue
+			}
+			t := belfry.Task{Namespace: a.Namespace, Name: a.Name, Kind: belfry.KindFunc}.WithDefaults()
+			if err := t.Validate(); err != nil {
+				return err
+			}
+			if _, err := c.insertTask(t, "registered by a worker"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// secretPrefix lets people and scanners see what a leaked string is.
+const secretPrefix = "belfry_"
+
+// hashSecret is what is kept of a secret. Secrets are 256 random bits, so a
+// plain hash is as good as a slow one and costs a request nothing.
+func hashSecret(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+const tokenColumns = `id, name, namespace, scopes, expires_at, created_at, created_by, last_used_at, revoked_at`
+
+func scanToken(rows Rows) (t belfry.Token, err error) {
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Scopes}, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt}, &t.CreatedBy,
+		scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
+}
+
+// CreateToken makes a token and answers its secret, which cannot be had again.
+func (s *Store) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
+	t = t.WithDefaults()
+	raw := make([]byte, 32)
+	rand.Read(raw) //nolint:errcheck // never fails, by its documentation
+	secret := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	err := s.write(ctx, "create token", func(c *change) error {
+		if err := t.Validate(c.now); err != nil {
+			return err
+		}
+		ids, err := s.sql.NextIDs(ctx, c.tx, "definition", 1)
+		if err != nil {
+			return err
+		}
+		t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, belfry.ActorOf(ctx)
+		if _, err := c.tx.Exec(ctx, `
+			insert into tokens (id, name, namespace, scopes, hash, expires_at, created_at, created_by)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			t.ID, t.Name, t.Namespace, text(t.Scopes), hashSecret(secret), micros(t.ExpiresAt), micros(c.now), t.CreatedBy); err != nil {
+			return err
+		}
+		return c.audit("create", "token", "", strconv.FormatInt(t.ID, 10), "", nil, t)
+	})
+	return t, secret, err
+}
+
+// Tokens lists all tokens, revoked ones included, oldest first.
+func (s *Store) Tokens(ctx context.Context) (all []belfry.Token, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err = collect(ctx, tx, scanToken, `select `+tokenColumns+` from tokens order by id`)
+		return err
+	})
+	if all == nil {
+		all = []belfry.Token{}
+	}
+	return all, err
+}
+
+// RevokeToken makes a token worthless. Revoking again changes nothing.
+func (s *Store) RevokeToken(ctx context.Context, id int64) error {
+	return s.write(ctx, "revoke token", func(c *change) error {
+		t, found, err := first(ctx, c.tx, scanToken, `select `+tokenColumns+` from tokens where id = $1`, id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return belfry.Errorf(belfry.NotFound, "no token %d", id).WithHint("see: belfry token list")
+		}
+		if !t.RevokedAt.IsZero() {
+			return nil
+		}
+		if _, err := c.tx.Exec(ctx, `update tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
+			return err
+		}
+		return c.audit("revoke", "token", "", strconv.FormatInt(id, 10), "", t, nil)
+	})
+}
+
+// usedEvery is how exact the last use of a token is kept, so that a busy token
+// does not cost a write per request.
+const usedEvery = time.Minute
+
+// Authenticate answers the token of a secret.
+func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token, err error) {
+	var now time.Time
+	var found bool
+	err = s.db.Read(ctx, func(tx Tx) error {
+		t, found, err = first(ctx, tx, scanToken, `select `+tokenColumns+` from tokens where hash = $1`, hashSecret(secret))
+		return err
+	})
+	if err != nil {
+		return belfry.Token{}, err
+	}
+	if now, err = s.Now(ctx); err != nil {
+		return belfry.Token{}, err
+	}
+	switch {
+	case !found:
+		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
+	case !t.RevokedAt.IsZero():
+		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "token %q was revoked", t.Name)
+	case !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt):
+		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "token %q expired at %s", t.Name, t.ExpiresAt.Format(time.RFC3339))
+	}
+	if now.Sub(t.LastUsedAt) >= usedEvery {
+		err = s.write(ctx, "use token", func(c *change) error {
+			_, err := c.tx.Exec(ctx, `update tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))
+			return err
+		})
+	}
+	return t, err
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Why explains why a job is where it is: everything that has to be right for
+// it to run, in the order it is looked at, and the first thing that is not.
+func (s *Store) Why(ctx context.Context, namespace string, id int64) (w belfry.Why, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return w, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.job(ctx, tx, namespace, id)
+		if err != nil {
+			return err
+		}
+		w = belfry.Why{Job: row.Job, Checks: []belfry.Check{}}
+		switch {
+		case row.State.Final():
+			w.Summary, w.Next = whyEnded(row.Job)
+			return nil
+		case row.State == belfry.JobRunning:
+			return s.whyRunning(ctx, tx, row.Job, now, &w)
+		}
+		return s.whyWaiting(ctx, tx, row, now, &w)
+	})
+	return w, err
+}
+
+func whyEnded(j belfry.Job) (summary, next string) {
+	summary = fmt.Sprintf("It %s at %s", map[belfry.JobState]string{
+		belfry.JobSucceeded: "succeeded", belfry.JobFailed: "failed", belfry.JobCanceled: "was canceled", belfry.JobSkipped: "was skipped",
+	}[j.State], j.FinishedAt.Format(time.RFC3339))
+	if j.Reason != "" {
+		summary += fmt.Sprintf(", reason %s", j.Reason)
+	}
+	if j.Note != "" {
+		summary += " (" + j.Note + ")"
+	}
+	if j.Error != "" {
+		summary += ". The last attempt said: " + j.Error
+	}
+	if j.State != belfry.JobSucceeded {
+		next = fmt.Sprintf("belfry job redrive %d", j.ID)
+	}
+	return summary, next
+}
+
+func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Time, w *belfry.Why) error {
+	session, found, err := first(ctx, tx, scanSession, `select `+sessionColumns+` from sessions where id = $1`, j.Session)
+	if err != nil {
+		return err
+	}
+	alive := found && session.EndedAt.IsZero() && session.ExpiresAt.After(now)
+	w.Checks = append(w.Checks, belfry.Check{Name: "worker renews its session", OK: alive,
+		Detail: fmt.Sprintf("session %s on %s, good until %s", j.Session, session.Name, session.ExpiresAt.Format(time.RFC3339)),
+		Fix:    fmt.Sprintf("wait: it is given up %s after its end and the job tried again", belfry.LostGrace)})
+	late := now.After(j.DeadlineAt)
+	w.Checks = append(w.Checks, belfry.Check{Name: "within its deadline", OK: !late, Detail: "until " + j.DeadlineAt.Format(time.RFC3339),
+		Fix: "the server ends the attempt at its next look"})
+	w.Summary = fmt.Sprintf("It runs: attempt %d since %s on %s.", j.Attempt, j.ClaimedAt.Format(time.RFC3339), session.Name)
+	w.Next = fmt.Sprintf("belfry job logs -f %d", j.ID)
+	if !j.CancelAt.IsZero() {
+		w.Summary = fmt.Sprintf("It was asked to end at %s and its worker has not answered yet.", j.CancelAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// whyWaiting walks through what stands between a job and its start.
+func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time, w *belfry.Why) error {
+	queue, err := s.queue(ctx, tx, row.Queue)
+	missing := belfry.CodeOf(err) == belfry.NotFound
+	if err != nil && !missing {
+		return err
+	}
+	stats, err := s.queueStats(ctx, tx, queue)
+	if err != nil {
+		return err
+	}
+	workers, err := collect(ctx, tx, scanSession, `select `+sessionColumns+` from sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
+	if err != nil {
+		return err
+	}
+	w.Checks = append(w.Checks,
+		dueCheck(row.Job, now),
+		belfry.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
+		belfry.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
+		belfry.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
+			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"},
+	)
+	w.Checks = append(w.Checks, workerChecks(row.Job, workers, w)...)
+	if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
+		return err
+	}
+	for _, c := range w.Checks {
+		if !c.OK {
+			w.Summary, w.Next = fmt.Sprintf("It waits because this is not so: %s (%s).", c.Name, c.Detail), c.Fix
+			return nil
+		}
+	}
+	w.Summary, w.Next = "Nothing stands in its way: a worker should claim it now.", fmt.Sprintf("belfry job show %d", row.ID)
+	return nil
+}
+
+func dueCheck(j belfry.Job, now time.Time) belfry.Check {
+	c := belfry.Check{Name: "its time has come", OK: j.State == belfry.JobReady, Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
+	if j.Failures > 0 && !c.OK {
+		c.Detail += fmt.Sprintf(", for its next try after %d failed: %s", j.Failures, j.Error)
+	}
+	if !c.OK && now.After(j.DueAt) {
+		c.Detail += ", which has passed"
+		c.Fix = "an engine should make it ready: is a node with the role engine running?"
+	}
+	return c
+}
+
+func pausedText(q belfry.Queue) string {
+	if q.PausedAt.IsZero() {
+		return q.Name
+	}
+	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, q.PausedAt.Format(time.RFC3339), q.PausedReason)
+}
+
+func limitText(q belfry.Queue, s belfry.QueueStats) string {
+	if q.GlobalLimit == 0 {
+		return "it has none"
+	}
+	return fmt.Sprintf("%d of %d running", s.Running, q.GlobalLimit)
+}
+
+// workerChecks narrows the living workers down to those that could run a job.
+func workerChecks(j belfry.Job, workers []belfry.WorkerState, w *belfry.Why) []belfry.Check {
+	var checks []belfry.Check
+	left := workers
+	for _, step := range []struct {
+		name, fix string
+		fits      func(belfry.WorkerState) bool
+	}{
+		{"a worker lives", "start one: belfry serve, or belfry worker", func(belfry.WorkerState) bool { return true }},
+		{"a worker serves the queue", "start one with this queue", func(x belfry.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
+		{"a worker runs the namespace", "start one for it", func(x belfry.WorkerState) bool {
+			return x.Namespace == belfry.AnyNamespace || x.Namespace == j.Namespace
+		}},
+		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x belfry.WorkerState) bool { return slices.Contains(x.Kinds, j.Kind) }},
+		{"a worker has the handler", "start the program that registers " + j.Task, func(x belfry.WorkerState) bool {
+			return j.Kind != belfry.KindFunc || slices.Contains(x.Funcs, j.Task)
+		}},
+		{"a worker does not drain", "start another", func(x belfry.WorkerState) bool { return !x.Drain }},
+	} {
+		var fit []belfry.WorkerState
+		for _, x := range left {
+			if step.fits(x) {
+				fit = append(fit, x)
+			}
+		}
+		left = fit
+		checks = append(checks, belfry.Check{Name: step.name, OK: len(fit) > 0, Detail: fmt.Sprintf("%d of %d", len(fit), len(workers)), Fix: step.fix})
+		if len(fit) == 0 {
+			break
+		}
+	}
+	for _, x := range left {
+		w.Workers = append(w.Workers, x.Name+" "+x.Session)
+	}
+	return checks
+}
+
+func kindFix(j belfry.Job) string {
+	if j.Kind == belfry.KindCommand {
+		return "commands are off unless an operator turns them on: belfry serve --allow-commands"
+	}
+	return "start a worker that runs it"
+}
+
+// whyBehind says how many jobs go first.
+func (s *Store) whyBehind(ctx context.Context, tx Tx, j belfry.Job, stats belfry.QueueStats, w *belfry.Why) error {
+	if j.State != belfry.JobReady {
+		return nil
+	}
+	ahead, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
+		select count(*)
+		from (select 1 from jobs where queue = $1 and state = 'ready' and (priority > $2 or priority = $2 and (due_at, id) < ($3, $4)) limit %d) as bounded`,
+		belfry.CountLimit+1), j.Queue, j.Priority, micros(j.DueAt), j.ID)
+	w.Checks = append(w.Checks, belfry.Check{Name: "no job goes first", OK: ahead == 0,
+		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
+	return err
+}
