@@ -1,0 +1,186 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is a store with its engine and a worker, on a real file under the
+// bubble's clock.
+type node struct {
+	st       *store.Store
+	handlers *worker.Handlers
+}
+
+// simulate runs a node inside a bubble in which time is free.
+func simulate(t *testing.T, register func(h *worker.Handlers), fn func(t *testing.T, n *node)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		st, err := sqlite.Open(ctx, filepath.Join(dir, "belfry.db"), sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Poll: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &worker.Handlers{}
+		register(h)
+		e, err := engine.New(engine.Options{Store: st, Release: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := worker.New(worker.Options{Broker: st, Handlers: h, Poll: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 2)
+		go func() { ended <- e.Run(ctx) }()
+		go func() { ended <- w.Run(ctx) }()
+		synctest.Wait()
+		fn(t, &node{st, h})
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (n *node) schedule(t *testing.T, s belfry.Schedule) {
+	t.Helper()
+	if _, err := n.st.CreateSchedule(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) occurrences(t *testing.T, name string) []belfry.Occurrence {
+	t.Helper()
+	p, err := n.st.Occurrences(t.Context(), belfry.OccurrenceFilter{Namespace: "default", Schedule: name, Paging: belfry.Paging{Limit: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Items
+}
+
+func TestASimulatedDayRunsEveryQuarterOfAnHourAndRetries(t *testing.T) {
+	var calls atomic.Int64
+	simulate(t, func(h *worker.Handlers) {
+		worker.Handle(h, "flaky", func(ctx context.Context, _ struct{}) (string, error) {
+			if j, _ := worker.JobFrom(ctx); j.Attempt == 1 {
+				return "", errors.New("the first try fails")
+			}
+			calls.Add(1)
+			time.Sleep(2 * time.Minute) // four lease times
+			return "ok", nil
+		})
+	}, func(t *testing.T, n *node) {
+		start := time.Now().Truncate(15 * time.Minute).Add(15 * time.Minute)
+		n.schedule(t, belfry.Schedule{Name: "quarter", Task: "flaky", Start: start, Rules: []belfry.Rule{{Every: belfry.Duration(15 * time.Minute)}}})
+		time.Sleep(time.Until(start) + 24*time.Hour - time.Minute)
+		synctest.Wait()
+		os := n.occurrences(t, "quarter")
+		if len(os) != 96 || calls.Load() != 96 {
+			t.Fatalf("%d occurrences and %d successes in a day of quarters, want 96", len(os), calls.Load())
+		}
+		for i, o := range os {
+			want := start.Add(time.Duration(95-i) * 15 * time.Minute)
+			if o.Decision != belfry.DecidedJob || !o.Nominal.Equal(want) || o.DecidedAt.Sub(o.Nominal) > 10*time.Millisecond {
+				t.Fatalf("occurrence %+v, want a job at %s", o, want)
+			}
+		}
+	})
+}
+
+func TestARuleFromTheFinishKeepsItsDistance(t *testing.T) {
+	var starts []time.Time
+	simulate(t, func(h *worker.Handlers) {
+		worker.Handle(h, "poll", func(context.Context, struct{}) (int, error) {
+			starts = append(starts, time.Now())
+			time.Sleep(40 * time.Second)
+			return 0, nil
+		})
+	}, func(t *testing.T, n *node) {
+		n.schedule(t, belfry.Schedule{Name: "poll", Task: "poll", Rules: []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(starts) < 35 || len(starts) > 37 {
+			t.Fatalf("%d runs of 40 s with a minute between in an hour", len(starts))
+		}
+		for i := 1; i < len(starts); i++ {
+			if gap := starts[i].Sub(starts[i-1]); gap < 100*time.Second || gap > 101*time.Second {
+				t.Fatalf("run %d came %s after the one before", i, gap)
+			}
+		}
+	})
+}
+
+func TestNothingDueAtBootStillRunsLater(t *testing.T) {
+	var ran atomic.Int64
+	simulate(t, func(h *worker.Handlers) {
+		worker.Handle(h, "later", func(context.Context, struct{}) (int, error) { return int(ran.Add(1)), nil })
+	}, func(t *testing.T, n *node) {
+		time.Sleep(time.Hour) // an engine with nothing to do for long
+		n.schedule(t, belfry.Schedule{Name: "later", Task: "later", Rules: []belfry.Rule{{At: []time.Time{time.Now().Add(5 * time.Hour)}}}})
+		time.Sleep(4 * time.Hour)
+		synctest.Wait()
+		if ran.Load() != 0 {
+			t.Fatal("ran early")
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if ran.Load() != 1 {
+			t.Fatalf("ran %d times", ran.Load())
+		}
+		sc, err := n.st.Schedule(t.Context(), "default", "later")
+		if err != nil || sc.State != belfry.ScheduleCompleted {
+			t.Fatalf("schedule is %s, %v", sc.State, err)
+		}
+	})
+}
+
+func TestRunnerFiresOnceWithoutStart(t *testing.T) {
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close() //nolint:errcheck // the test is over
+	r, err := engine.NewRunner(engine.Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "now", Kind: belfry.KindFunc}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CreateSchedule(t.Context(), belfry.Schedule{Name: "now", Task: "now", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour), Anchor: belfry.AnchorFinish}}}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.RunOnce(t.Context()); n != 1 || err != nil {
+		t.Fatalf("fired %d, %v", n, err)
+	}
+	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
+		t.Fatalf("fired again: %d, %v", n, err)
+	}
+	if r.IsRunning() {
+		t.Fatal("runs without Start")
+	}
+	if err := errors.Join(r.Stop(t.Context()), r.Start(t.Context()), r.Stop(t.Context()), r.Stop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
