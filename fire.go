@@ -43,8 +43,9 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	d := newDecider(s, plan, f, now)
 	run := d.catchUp()
 	if !s.FinishAt.IsZero() && !s.FinishAt.After(now) {
-		run = append(run, s.FinishAt)
+		run = append(run, d.finishTime(run))
 		d.out.FinishAt = time.Time{}
+		d.out.HighWater = later(d.out.HighWater, s.FinishAt)
 		slices.SortFunc(run, time.Time.Compare)
 		run = slices.CompactFunc(run, time.Time.Equal)
 	}
@@ -60,16 +61,16 @@ func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing 
 	s.State = ScheduleActive
 	if catchUp {
 		if plan.Finish > 0 && s.FinishAt.IsZero() && len(f.Active) == 0 {
-			s.FinishAt = now
+			s.FinishAt = newDecider(s, plan, f, now).fresh(now)
 		}
 		return Fire(s, plan, f, now)
 	}
 	d := newDecider(s, plan, f, now)
 	d.skipSpan(s.HighWater, now, ReasonPaused)
-	d.out.HighWater = later(s.HighWater, now)
 	if plan.Finish > 0 && len(f.Active) == 0 {
-		d.out.FinishAt = later(s.FinishAt, now)
+		d.out.FinishAt = d.fresh(later(s.FinishAt, now))
 	}
+	d.out.HighWater = later(s.HighWater, now)
 	return d.finish()
 }
 
@@ -80,13 +81,13 @@ func Begin(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 		s.State = ScheduleActive
 	}
 	d := newDecider(s, plan, f, now)
+	d.out.FinishAt = time.Time{}
+	if plan.Finish > 0 && len(f.Active) == 0 {
+		d.out.FinishAt = d.fresh(now)
+	}
 	d.out.HighWater = later(s.HighWater, now)
 	if s.HighWater.IsZero() && !s.Start.IsZero() && s.Start.Equal(now) {
 		d.out.HighWater = now.Add(-time.Microsecond)
-	}
-	d.out.FinishAt = time.Time{}
-	if plan.Finish > 0 && len(f.Active) == 0 {
-		d.out.FinishAt = later(s.Start, now)
 	}
 	return d.finish()
 }
@@ -100,10 +101,10 @@ func Ended(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 		return keep(s)
 	}
 	d := newDecider(s, plan, f, now)
-	if plan.Finish > 0 && s.FinishAt.IsZero() && len(f.Active) == 0 {
-		d.out.FinishAt = now.Add(plan.Finish)
-	}
 	d.drainBuffer()
+	if plan.Finish > 0 && s.FinishAt.IsZero() && d.free() {
+		d.out.FinishAt = d.fresh(now.Add(plan.Finish))
+	}
 	return d.finish()
 }
 
@@ -145,12 +146,15 @@ func (d *decider) catchUp() []time.Time {
 		floor = edge.Add(-time.Microsecond)
 	}
 	var run []time.Time
-	for t := d.now.Add(time.Microsecond); len(run) < most; {
+	for t, open := d.now.Add(time.Microsecond), 0; open < most && len(run) < most+closedLook; {
 		t = d.plan.prev(d.s, t)
 		if t.IsZero() || !t.After(floor) {
 			break
 		}
 		run = append(run, t)
+		if !d.keptOut(t) {
+			open++
+		}
 	}
 	if len(run) == 0 {
 		return nil
@@ -159,6 +163,19 @@ func (d *decider) catchUp() []time.Time {
 	d.skipSpan(floor, run[0].Add(-time.Microsecond), reason)
 	d.out.HighWater = later(d.out.HighWater, run[len(run)-1])
 	return run
+}
+
+// closedLook bounds how many times that a calendar keeps out are passed over
+// in search of the newest one that may run.
+const closedLook = 1000
+
+// keptOut reports that a calendar keeps a nominal time from running at all.
+func (d *decider) keptOut(nominal time.Time) bool {
+	if d.s.OnBlackout == BlackoutNextOpen {
+		return false
+	}
+	_, closed := d.plan.gate.closed(nominal)
+	return closed
 }
 
 // skipSpan records the planned nominal times in (after, upTo] in one row.
@@ -189,6 +206,7 @@ func (d *decider) skipSpan(after, upTo time.Time, reason Reason) {
 func (d *decider) decide(nominal time.Time) {
 	o := Occurrence{ScheduleID: d.s.ID, Nominal: nominal, Count: 1, DueAt: nominal.Add(d.jitter(nominal)), DecidedAt: d.now}
 	switch {
+	case d.blackout(&o):
 	case d.s.MaxRuns > 0 && d.out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns:
 		d.skip(&o, ReasonMaxRuns, "")
 	case d.free():
@@ -199,9 +217,26 @@ func (d *decider) decide(nominal time.Time) {
 	if o.Decision == DecidedSkipped && d.plan.Finish > 0 && d.free() && d.out.FinishAt.IsZero() {
 		// A finish that was skipped has no end to count from. Without this
 		// the loop would die here.
-		d.out.FinishAt = d.now.Add(d.plan.Finish)
+		d.out.FinishAt = d.fresh(d.now.Add(d.plan.Finish))
 	}
 	d.out.Occurrences = append(d.out.Occurrences, o)
+}
+
+// blackout skips an occurrence that a calendar keeps out, or moves it to when
+// the calendars let it.
+func (d *decider) blackout(o *Occurrence) (skipped bool) {
+	why, closed := d.plan.gate.closed(o.Nominal)
+	if !closed {
+		return false
+	}
+	if d.s.OnBlackout == BlackoutNextOpen {
+		if at := d.plan.gate.nextOpen(o.Nominal); !at.IsZero() {
+			o.DueAt, o.Note = later(at, o.DueAt), "moved by "+why
+			return false
+		}
+	}
+	d.skip(o, ReasonBlackout, why)
+	return true
 }
 
 func (d *decider) free() bool { return len(d.active) == 0 && d.starting == 0 }
@@ -236,7 +271,7 @@ func (d *decider) blocker() string {
 }
 
 func (d *decider) start(o *Occurrence) {
-	o.Decision, o.Reason, o.Note = DecidedJob, "", ""
+	o.Decision, o.Reason = DecidedJob, ""
 	d.starting++
 	d.out.Runs++
 }
@@ -310,6 +345,8 @@ func (d *decider) drainBuffer() {
 	d.buffered = nil
 	for _, o := range rest {
 		switch {
+		case d.s.MaxRuns > 0 && d.out.Runs >= d.s.MaxRuns: // lowered since it was put there
+			d.rewrite(o, func(x *Occurrence) { d.skip(x, ReasonMaxRuns, "") })
 		case d.free() || d.s.Overlap == OverlapAllow:
 			d.rewrite(o, func(x *Occurrence) { d.start(x) })
 		case d.s.Overlap == OverlapSkip || d.s.Overlap == OverlapTerminateOther:
@@ -354,16 +391,40 @@ func (d *decider) finish() Firing {
 }
 
 // over reports that no run can follow by itself. Runs that wait in the buffer
-// have been decided and do not hold it open; a rule from the finish holds it
-// open while a run is under way.
+// hold it open until they start, and a rule from the finish does as long as a
+// finish now would lead to a run before the end.
 func (d *decider) over(spent bool) bool {
 	if spent {
 		return len(d.buffered) == 0
 	}
-	if d.plan.Finish > 0 && (d.s.End.IsZero() || d.now.Before(d.s.End)) {
+	if d.plan.Finish > 0 && (d.s.End.IsZero() || !d.now.Add(d.plan.Finish).After(d.s.End)) {
 		return false
 	}
 	return len(d.s.Rules) > 0 && len(d.buffered) == 0
+}
+
+// fresh is t as the next time of a rule that counts from the finish: not
+// before start, and after every nominal time decided so far, even when the
+// clock was set back since. A time that was decided before would find its row
+// there, make no job, and the loop would die.
+func (d *decider) fresh(t time.Time) time.Time {
+	t = later(t, d.s.Start)
+	if !t.After(d.out.HighWater) {
+		t = d.out.HighWater.Add(time.Microsecond)
+	}
+	return t
+}
+
+// finishTime is the nominal time of the run from the finish that is due. When
+// the plan has the same instant and catch-up has just skipped it, that instant
+// is taken, and the one after it is used.
+func (d *decider) finishTime(run []time.Time) time.Time {
+	t := d.s.FinishAt
+	planned := d.plan.next(d.s, t.Add(-time.Microsecond)).Equal(t)
+	if planned && !slices.ContainsFunc(run, t.Equal) {
+		return t.Add(time.Microsecond)
+	}
+	return t
 }
 
 func later(a, b time.Time) time.Time {

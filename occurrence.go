@@ -41,6 +41,7 @@ const (
 	ReasonCatchupLatest Reason = "catchup_latest" // missed, and a later one is made up for
 	ReasonCatchupWindow Reason = "catchup_window" // missed longer ago than the window
 	ReasonCatchupMax    Reason = "catchup_max"    // missed, and more than may be made up for at once
+	ReasonBlackout      Reason = "blackout"       // a calendar keeps it out
 	ReasonMaxRuns       Reason = "max_runs"       // the schedule had run as often as it may
 	ReasonPaused        Reason = "paused"         // the schedule was paused
 	ReasonEdited        Reason = "edited"         // the times of the schedule were edited

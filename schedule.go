@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ type Schedule struct {
 	CatchupMax    int             `json:"catchup_max,omitempty" doc:"Most runs made up for at once with catchup all, the newest ones; default: 100"`
 	Overlap       Overlap         `json:"overlap,omitempty" enum:"skip,buffer_one,buffer_all,cancel_other,terminate_other,allow" doc:"When the run before has not ended; default: skip"`
 	BufferMax     int             `json:"buffer_max,omitempty" doc:"Most waiting runs with overlap buffer_all; default: 100"`
+	Blackout      []string        `json:"blackout,omitempty" doc:"Calendars in whose times it does not run"`
+	Within        []string        `json:"within,omitempty" doc:"Calendars in whose times alone it runs"`
+	OnBlackout    OnBlackout      `json:"on_blackout,omitempty" enum:"skip,next_open" doc:"A run on which a calendar says no: skipped, or moved to when the calendars let it; default: skip"`
 	Input         json.RawMessage `json:"input,omitempty" doc:"JSON for its jobs; default: the task's input"`
 
 	ID           int64         `json:"id,omitempty" readOnly:"true"`
@@ -128,12 +132,16 @@ func (s Schedule) WithDefaults() Schedule {
 	s.CatchupMax = or(s.CatchupMax, DefaultCatchupMax)
 	s.Overlap = or(s.Overlap, OverlapSkip)
 	s.BufferMax = or(s.BufferMax, DefaultBufferMax)
+	if len(s.Blackout)+len(s.Within) > 0 {
+		s.OnBlackout = or(s.OnBlackout, BlackoutSkip)
+	}
 	s.Start, s.End = Micro(s.Start), Micro(s.End)
 	rules := make([]Rule, len(s.Rules))
 	for i, r := range s.Rules {
 		if r.Every != 0 {
 			r.Anchor = or(r.Anchor, AnchorPlan)
 		}
+		r.At = slices.Clone(r.At) // the caller keeps its own
 		for j := range r.At {
 			r.At[j] = Micro(r.At[j])
 		}
@@ -194,6 +202,12 @@ func (s Schedule) validatePolicy(p *problems) {
 	}
 	if s.DSTFold != cron.FoldFirst && s.DSTFold != cron.FoldSecond && s.DSTFold != cron.FoldBoth {
 		p.add("dst_fold", string(s.DSTFold), "is not a choice", "one of first, second, both")
+	}
+	if s.OnBlackout != "" && s.OnBlackout != BlackoutSkip && s.OnBlackout != BlackoutNextOpen {
+		p.add("on_blackout", string(s.OnBlackout), "is not a choice", "one of skip, next_open")
+	}
+	if len(s.Blackout)+len(s.Within) > MaxCalendars {
+		p.addf("blackout", len(s.Blackout)+len(s.Within), "and within have more than %d entries together", MaxCalendars)
 	}
 	if s.CatchupWindow < Duration(OnTime) || s.CatchupWindow > MaxEvery {
 		p.addf("catchup_window", s.CatchupWindow, "is outside %s to %s", OnTime, MaxEvery)
@@ -258,13 +272,20 @@ func (s Schedule) RuleText() string {
 type Plan struct {
 	Times  cron.Times    // all rules but those from the finish; nil when there are none
 	Finish time.Duration // shortest interval of the rules from the finish; 0 when there are none
+	gate   gate
 }
 
-// Plan compiles the rules. It is pure and costs some microseconds a rule, so
+// Plan compiles the rules, and the calendars that the schedule names, which
+// must be among those given. It is pure and costs some microseconds a rule, so
 // callers keep the result by (id, generation).
-func (s Schedule) Plan() (Plan, error) {
+func (s Schedule) Plan(calendars ...Calendar) (Plan, error) {
 	var p problems
-	return s.plan(&p)
+	plan, err := s.plan(&p)
+	plan.gate = s.gate(&p, calendars)
+	if err == nil {
+		err = p.err(fmt.Sprintf("schedule %q", s.Name))
+	}
+	return plan, err
 }
 
 func (s Schedule) plan(p *problems) (Plan, error) {

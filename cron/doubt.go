@@ -1,0 +1,165 @@
+package cron
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Doubt: texts that two worlds read differently, and errors that could say more. Nothing here is needed to read a good
+// expression.
+
+// ambiguous refuses six fields that are as likely "minute hour day month weekday year" (EventBridge, cronexpr) as
+// "second minute hour day month weekday". Most of six fields are not: a year does not fit a weekday, "0 0 9 * * *" is
+// what everybody writes for nine o'clock. What remains has a * for the hour and for the weekday, a second field that
+// would make a good hour, and either a first field that nobody writes for a second or a fifth that looks like weekdays.
+func (p *parser) ambiguous(words []word) error {
+	if len(words) != 6 || words[5].text != "*" || words[2].text != "*" {
+		return nil
+	}
+	first, ok1 := number(words[0].text)
+	hour, ok2 := number(words[1].text)
+	if !ok1 || !ok2 || first > 59 || hour > 23 || first == 0 && words[4].text == "*" {
+		return nil
+	}
+	asYear := []word{{"0", 0}}
+	asYear = append(asYear, words...)
+	other := p.try(asYear)
+	self := p.try(append(append([]word{}, words...), word{"*", 0}))
+	if other == nil || self == nil {
+		return nil
+	}
+	return &Error{
+		Field: "expression", Value: p.text, Pos: words[0].pos,
+		Msg: "can be read in two ways: " + lowerFirst(strings.TrimSuffix(self.Explain(), ".")) + " (six fields, seconds first), or " +
+			lowerFirst(strings.TrimSuffix(other.Explain(), ".")) + " (minute first, year last)",
+		Hint: fmt.Sprintf("write %q or %q", self.text, joinColumns(p.tryColumns(words[:5]))),
+	}
+}
+
+// tryColumns reads fields without asking questions; nil when it cannot.
+func (p *parser) tryColumns(words []word) []column {
+	var cols []column
+	for i, f := range layouts[len(words)] {
+		c, err := p.column(f, words[i])
+		if err != nil {
+			return nil
+		}
+		cols = append(cols, c)
+	}
+	return cols
+}
+
+// try is the expression of some words, or nil.
+func (p *parser) try(words []word) *Expr {
+	cols := p.tryColumns(words)
+	if cols == nil {
+		return nil
+	}
+	q := &parser{opts: p.opts, cols: cols}
+	return q.build()
+}
+
+// quartz refuses weekday numbers beside the ? that only Quartz demands, because Quartz counts from 1 for Sunday.
+func (p *parser) quartz(words []word) error {
+	if len(words) < 6 || words[3].text != "?" || !strings.ContainsAny(words[5].text, "1234567") {
+		return nil
+	}
+	dow, other := p.cols[5], p.cols[5]
+	other.items = nil
+	for _, i := range dow.items {
+		moved, ok := quartzItem(i, words[5].text)
+		if !ok {
+			return nil
+		}
+		other.items = append(other.items, moved)
+	}
+	if newDays(p.cols[3], dow, p.opts.Seed) == newDays(p.cols[3], other, p.opts.Seed) {
+		return nil
+	}
+	return &Error{
+		Field: "weekday", Value: words[5].text, Pos: words[5].pos,
+		Msg: fmt.Sprintf("can be read in two ways: %s in cron, where 0 and 7 are Sunday, or %s in Quartz, where 1 is Sunday",
+			dow.String(), other.String()),
+		Hint: "write the weekday by name",
+	}
+}
+
+// quartzItem is the item as Quartz would mean its numbers. Not ok: names or a 0 show that no Quartz number was meant.
+func quartzItem(i item, text string) (item, bool) {
+	for _, name := range weekdayNames {
+		if strings.Contains(strings.ToUpper(text), name) {
+			return i, false
+		}
+	}
+	if strings.HasPrefix(text, "0") || strings.Contains(text, ",0") || strings.Contains(text, "-0") {
+		return i, false
+	}
+	switch i.form {
+	case values:
+		i.lo, i.hi = (i.lo+6)%7, (i.hi+6)%7
+	case lastOf, nthOf:
+		i.lo = (i.lo + 6) % 7
+	}
+	return i, true
+}
+
+// wrongCount is the error for fewer than five or more than seven fields.
+func (p *parser) wrongCount(words []word) error {
+	e := &Error{
+		Field: "expression", Value: p.text, Pos: words[len(words)-1].pos,
+		Msg:  fmt.Sprintf("has %s; cron has 5 (minute hour day month weekday), 6 (second first) or 7 (year last)", plural(len(words), "field")),
+		Hint: `try "0 9 * * MON-FRI"`,
+	}
+	upper := strings.ToUpper(p.text)
+	switch {
+	case strings.Contains(upper, "FREQ="):
+		e.Msg, e.Hint = "is not a cron expression", "this is an RRULE: give it as one"
+	case len(words) > 7:
+		e.Hint = "a crontab line ends with a command: leave the command away"
+	case len(words) == 4 && p.try(append(words[:4:4], word{"*", 0})) != nil:
+		e.Hint = fmt.Sprintf("did you mean %q?", p.text+" *")
+	}
+	return e
+}
+
+// explainError adds to the error of field i what had been understood, and a whole expression that would work.
+func (p *parser) explainError(err error, words []word, i int) error {
+	e := asError(err)
+	seen := make([]string, len(p.cols))
+	for n, c := range p.cols {
+		seen[n] = c.name + " " + c.String()
+	}
+	e.Seen = strings.Join(seen, ", ")
+	if better := p.repaired(e, words); better != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", better)
+		return e
+	}
+	if len(words) == 6 && p.try(append([]word{{"0", 0}}, words...)) != nil {
+		e.Hint = fmt.Sprintf("six fields start with the second; if these are minute to weekday and a year, write %q", "0 "+strings.TrimSpace(p.text))
+	}
+	return e
+}
+
+// repaired is the expression with the error's fix put in, or "" if there is none or it would not parse either.
+func (p *parser) repaired(e *Error, words []word) string {
+	if e.fix == "" || e.Pos == 0 {
+		return ""
+	}
+	at := e.Pos - 1
+	text := p.text[:at] + e.fix + p.text[at+len(e.Value):]
+	fixed := split(text)
+	if skip := len(fixed) - len(words); skip > 0 {
+		fixed = fixed[skip:] // the zone prefix
+	}
+	if p.try(fixed) == nil {
+		return ""
+	}
+	return text
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}

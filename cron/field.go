@@ -1,0 +1,280 @@
+package cron
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// field is one column of a cron expression: what it may say.
+type field struct {
+	name     string // as an error names it
+	min, max int
+	names    []string // names[i] stands for min+i; nil for plain numbers
+	day      bool     // day of month: knows L, W
+	weekday  bool     // knows L, #, 7 and +
+}
+
+var (
+	monthNames   = []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}
+	weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
+
+	secondField  = &field{name: "second", max: 59}
+	minuteField  = &field{name: "minute", max: 59}
+	hourField    = &field{name: "hour", max: 23}
+	dayField     = &field{name: "day of month", min: 1, max: 31, day: true}
+	monthField   = &field{name: "month", min: 1, max: 12, names: monthNames}
+	weekdayField = &field{name: "weekday", max: 6, names: weekdayNames, weekday: true}
+	yearField    = &field{name: "year", min: minYear, max: maxYear}
+)
+
+// form is the kind of one list item.
+type form uint8
+
+const (
+	star     form = iota // *  */n
+	anyDay               // ?
+	values               // a  a-b  a-b/n  a/n
+	hashed               // H  H(a-b)  H/n  H(a-b)/n
+	lastDay              // L  L-n (n in lo)
+	lastWork             // LW  L-nW (n in lo)
+	nearWork             // nW (n in lo)
+	lastOf               // nL: the last such weekday (n in lo)
+	nthOf                // a#n: the nth such weekday (a in lo, n in hi)
+)
+
+// item is one part of a comma list.
+type item struct {
+	form   form
+	lo, hi int
+	step   int  // 0 = no /n written
+	ranged bool // H(a-b), or a-b where a == b
+}
+
+// moving says that the item stands for a wildcard, a range or a step, which is what makes a rule follow real time.
+func (i item) moving() bool {
+	return i.form == star || i.form == anyDay || i.step > 0 || i.form == values && (i.lo != i.hi || i.ranged)
+}
+
+// column is a parsed field.
+type column struct {
+	*field
+	items []item
+	and   bool // weekday with a + in front
+}
+
+// star says whether the text starts with a star, in the sense of Vixie cron's rule for the two day fields.
+func (c column) star() bool { return c.items[0].form == star || c.items[0].form == anyDay }
+
+func (c column) moving() bool {
+	for _, i := range c.items {
+		if i.moving() {
+			return true
+		}
+	}
+	return false
+}
+
+// each calls yield for every plain number the item stands for. Weekday 7 comes as 0.
+func (f *field) each(i item, seed string, yield func(n int)) {
+	lo, hi, step := i.lo, i.hi, max(i.step, 1)
+	switch i.form {
+	case star, anyDay:
+		lo, hi = f.min, f.max
+	case hashed:
+		if i.step == 0 {
+			lo += int(spread(seed, f.name, int64(hi-lo+1)))
+			hi = lo
+		} else {
+			lo += int(spread(seed, f.name, int64(min(step, hi-lo+1))))
+		}
+	case values:
+	default:
+		return
+	}
+	if lo > hi {
+		hi += f.size() // a range that wraps counts on past the end
+	}
+	for n := lo; n <= hi; n += step {
+		yield((n-f.min)%f.size() + f.min)
+	}
+}
+
+// size is how many different values the field has.
+func (f *field) size() int { return f.max - f.min + 1 }
+
+// bits is the set of plain numbers in the column.
+func (c column) bits(seed string) uint64 {
+	var set uint64
+	for _, i := range c.items {
+		c.each(i, seed, func(n int) { set |= 1 << n })
+	}
+	return set
+}
+
+// String is the column in normal form: upper case, weekdays and months by name, no needless parts.
+func (c column) String() string {
+	var b strings.Builder
+	if c.and {
+		b.WriteByte('+')
+	}
+	for n, i := range c.items {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		c.write(&b, i)
+	}
+	return b.String()
+}
+
+func (f *field) write(b *strings.Builder, i item) {
+	num := strconv.Itoa
+	switch i.form {
+	case star:
+		b.WriteByte('*')
+	case anyDay:
+		b.WriteByte('?')
+	case values:
+		b.WriteString(f.label(i.lo))
+		if i.hi != i.lo || i.ranged || i.step > 0 {
+			b.WriteString("-" + f.label(i.hi))
+		}
+	case hashed:
+		b.WriteByte('H')
+		if i.ranged {
+			b.WriteString("(" + f.label(i.lo) + "-" + f.label(i.hi) + ")")
+		}
+	case lastDay, lastWork:
+		b.WriteByte('L')
+		if i.lo > 0 {
+			b.WriteString("-" + num(i.lo))
+		}
+		if i.form == lastWork {
+			b.WriteByte('W')
+		}
+	case nearWork:
+		b.WriteString(num(i.lo) + "W")
+	case lastOf:
+		b.WriteString(f.label(i.lo) + "L")
+	case nthOf:
+		b.WriteString(f.label(i.lo) + "#" + num(i.hi))
+	}
+	if i.step > 0 {
+		b.WriteString("/" + num(i.step))
+	}
+}
+
+// label is a value by its name if it has one.
+func (f *field) label(n int) string {
+	if f.names != nil {
+		return f.names[n-f.min]
+	}
+	return strconv.Itoa(n)
+}
+
+// days is what the two day fields and the month say about single days.
+type days struct {
+	dom      uint32   // bit d = day d of the month
+	last     uint32   // bit n = n days before the last day
+	near     uint32   // bit d = the workday nearest to day d
+	lastNear uint32   // bit n = the workday nearest to n days before the last day
+	dow      uint8    // bit 0 = Sunday
+	lastDow  uint8    // the last such weekday of the month
+	nth      [5]uint8 // the (index+1)th such weekday of the month
+	and      bool     // both fields must agree; otherwise one is enough
+	plain    bool     // both fields are stars without a step: every day
+}
+
+func newDays(dom, dow column, seed string) days {
+	d := days{
+		dom: uint32(dom.bits(seed)),
+		dow: uint8(dow.bits(seed)),
+		and: dow.and || dom.star() || dow.star(),
+	}
+	for _, i := range append(dom.items, dow.items...) {
+		switch i.form {
+		case lastDay:
+			d.last |= 1 << i.lo
+		case lastWork:
+			d.lastNear |= 1 << i.lo
+		case nearWork:
+			d.near |= 1 << i.lo
+		case lastOf:
+			d.lastDow |= 1 << i.lo
+		case nthOf:
+			d.nth[i.hi-1] |= 1 << i.lo
+		}
+	}
+	d.plain = d.and && d.dom == monthBits(31) && d.dow == 127
+	return d
+}
+
+// of is the set of matching days of a month (bit d = day d).
+func (d *days) of(y, m int) uint32 {
+	n := daysInMonth(y, m)
+	if d.plain {
+		return monthBits(n)
+	}
+	first := weekdayOf(dayOf(y, m, 1))
+	if d.and {
+		return d.monthDays(n, first) & d.weekDays(n, first)
+	}
+	return d.monthDays(n, first) | d.weekDays(n, first)
+}
+
+// monthDays is the day-of-month field for a month of n days that starts on weekday first.
+func (d *days) monthDays(n, first int) uint32 {
+	set := d.dom
+	for s := d.last; s != 0; s &= s - 1 {
+		set |= dayBit(n - bits.TrailingZeros32(s))
+	}
+	for s := d.near; s != 0; s &= s - 1 {
+		set |= dayBit(nearestWorkday(bits.TrailingZeros32(s), n, first))
+	}
+	for s := d.lastNear; s != 0; s &= s - 1 {
+		set |= dayBit(nearestWorkday(n-bits.TrailingZeros32(s), n, first))
+	}
+	return set & monthBits(n)
+}
+
+// weekDays is the weekday field for the same month.
+func (d *days) weekDays(n, first int) uint32 {
+	set := weekdayBits(d.dow, first)
+	for i, days := range d.nth {
+		if days != 0 {
+			week := monthBits(7) << (7 * i)
+			set |= weekdayBits(days, first) & week
+		}
+	}
+	if d.lastDow != 0 {
+		set |= weekdayBits(d.lastDow, first) & (monthBits(n) &^ monthBits(n-7))
+	}
+	return set & monthBits(n)
+}
+
+func dayBit(d int) uint32 {
+	if d < 1 {
+		return 0
+	}
+	return 1 << d
+}
+
+// nearestWorkday is the Monday to Friday nearest to day d without leaving the month, or 0 when there is no day d.
+func nearestWorkday(d, n, first int) int {
+	if d < 1 || d > n {
+		return 0
+	}
+	switch (first + d - 1) % 7 {
+	case 6: // Saturday: the Friday before, unless that was last month
+		if d == 1 {
+			return 3
+		}
+		return d - 1
+	case 0: // Sunday: the Monday after, unless that is next month
+		if d == n {
+			return d - 2
+		}
+		return d + 1
+	}
+	return d
+}

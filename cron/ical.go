@@ -1,0 +1,179 @@
+package cron
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// property is one content line of iCalendar: NAME;PARAM=VALUE:value (RFC 5545 section 3.1).
+type property struct {
+	name   string
+	params map[string]string // upper-case names; quotes taken off
+	value  string
+	pos    int // column of the value in the unfolded line, from 1
+}
+
+// unfold joins continuation lines (a line break and a blank) and drops empty lines.
+func unfold(text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		switch {
+		case line == "":
+		case (line[0] == ' ' || line[0] == '\t') && len(lines) > 0:
+			lines[len(lines)-1] += line[1:]
+		default:
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// parseProperty reads one unfolded line.
+func parseProperty(line string) (property, error) {
+	p := property{params: map[string]string{}}
+	end := strings.IndexAny(line, ";:")
+	if end < 1 {
+		return p, &Error{Field: "line", Value: line, Msg: "is not NAME:value (RFC 5545 section 3.1)"}
+	}
+	p.name = strings.ToUpper(line[:end])
+	for line[end] == ';' {
+		stop := paramEnd(line, end+1)
+		if stop < 0 {
+			return p, &Error{Field: p.name, Value: line, Msg: "has no : before its value (RFC 5545 section 3.1)"}
+		}
+		name, value, ok := strings.Cut(line[end+1:stop], "=")
+		if !ok {
+			return p, &Error{Field: p.name, Value: line[end+1 : stop], Pos: end + 2, Msg: "is not PARAM=value (RFC 5545 section 3.2)"}
+		}
+		p.params[strings.ToUpper(name)] = strings.Trim(value, `"`)
+		end = stop
+	}
+	p.value, p.pos = line[end+1:], end+2
+	return p, nil
+}
+
+// paramEnd is where the parameter that starts at from ends, minding quotes; -1 when the line ends first.
+func paramEnd(line string, from int) int {
+	quoted := false
+	for i := from; i < len(line); i++ {
+		switch line[i] {
+		case '"':
+			quoted = !quoted
+		case ';', ':':
+			if !quoted {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// stamp is a DATE or DATE-TIME as written: a reading of the wall clock, and whether it is UTC or a whole day.
+type stamp struct {
+	wall int64
+	utc  bool
+	date bool
+}
+
+// parseStamp reads 20270301, 20270301T090000 or 20270301T090000Z.
+func parseStamp(field, s string, pos int) (stamp, error) {
+	bad := &Error{Field: field, Value: s, Pos: pos, Msg: "is not a date (RFC 5545 sections 3.3.4 and 3.3.5)", Hint: "write 20270301, 20270301T090000 or 20270301T090000Z"}
+	text, utc := strings.CutSuffix(strings.ToUpper(s), "Z")
+	date, clock, timed := strings.Cut(text, "T")
+	if len(date) != 8 || timed && len(clock) != 6 || utc && !timed {
+		return stamp{}, bad
+	}
+	y, ok1 := number(date[:4])
+	m, ok2 := number(date[4:6])
+	d, ok3 := number(date[6:])
+	if !ok1 || !ok2 || !ok3 || y < minYear || m < 1 || m > 12 || d < 1 || d > daysInMonth(y, m) {
+		return stamp{}, bad
+	}
+	st := stamp{wall: dayOf(y, m, d) * daySecs, utc: utc, date: !timed}
+	if !timed {
+		return st, nil
+	}
+	n, ok := number(clock)
+	h, mi, sec := n/10000, n/100%100, n%100
+	if !ok || h > 23 || mi > 59 || sec > 60 {
+		return stamp{}, bad
+	}
+	st.wall += int64(h*3600 + mi*60 + min(sec, 59)) // section 3.3.12: without leap seconds, 60 is 59
+	return st, nil
+}
+
+// instant is where a stamp lies in real time, seen from a zone: a skipped time with the offset before the gap, a doubled
+// time as the first of the two (RFC 5545 section 3.3.5).
+func (s stamp) instant(loc *time.Location) int64 {
+	if s.utc {
+		return s.wall
+	}
+	c := clock{loc: loc, seams: ical}
+	return c.next(oneWall(s.wall), s.wall-skew)
+}
+
+// oneWall is the rule that matches one wall second.
+type oneWall int64
+
+func (o oneWall) wallFrom(w int64) int64 {
+	if w <= int64(o) {
+		return int64(o)
+	}
+	return none
+}
+
+// format writes a wall second as a DATE-TIME.
+func formatWall(w int64) string {
+	return time.Unix(w, 0).UTC().Format("20060102T150405")
+}
+
+// icalZone finds the zone of a TZID: an IANA name, one with a vendor's prefix ("/example.org/Europe/Berlin"), or a name
+// that Windows and Outlook use.
+func icalZone(tzid string) (*time.Location, error) {
+	loc, err := LoadZone(strings.TrimPrefix(tzid, "/"))
+	if err == nil && tzid != "" {
+		return loc, nil
+	}
+	if name, ok := windowsZones[tzid]; ok {
+		return LoadZone(name)
+	}
+	for rest := strings.TrimPrefix(tzid, "/"); strings.Contains(rest, "/"); {
+		_, rest, _ = strings.Cut(rest, "/")
+		if loc, err := LoadZone(rest); err == nil && strings.Contains(rest, "/") {
+			return loc, nil
+		}
+	}
+	if tzid == "" {
+		err = zoneError(tzid, "is an empty TZID (RFC 5545 section 3.2.19)", "")
+	}
+	return nil, err
+}
+
+// duration reads an RFC 5545 section 3.3.6 duration like P1DT2H in seconds.
+func icalDuration(s string) (int64, bool) {
+	rest, ok := strings.CutPrefix(strings.ToUpper(strings.TrimPrefix(s, "+")), "P")
+	if !ok || rest == "" {
+		return 0, false
+	}
+	total, clock := int64(0), false
+	for rest != "" {
+		if !clock && rest[0] == 'T' {
+			clock, rest = true, rest[1:]
+			continue
+		}
+		i := strings.IndexAny(rest, "WDHMS")
+		if i < 1 {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(rest[:i], 10, 31)
+		unit := map[byte]int64{'W': 7 * daySecs, 'D': daySecs, 'H': 3600, 'M': 60, 'S': 1}[rest[i]]
+		if err != nil || clock != strings.ContainsRune("HMS", rune(rest[i])) {
+			return 0, false
+		}
+		total += int64(n) * unit
+		rest = rest[i+1:]
+	}
+	return total, true
+}

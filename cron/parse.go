@@ -1,0 +1,286 @@
+package cron
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxExpr is the longest expression read, in bytes; longer than any person writes.
+const maxExpr = 1024
+
+// macros are the nicknames of cron(8), except @every and @reboot.
+var macros = map[string]string{
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+}
+
+// Parse reads a cron expression: five fields (minute hour day month weekday), six (seconds first) or seven (seconds
+// first, year last); a macro (@yearly @annually @monthly @weekly @daily @midnight @hourly); or "@every 90m". A prefix
+// CRON_TZ=Zone or TZ=Zone sets the zone.
+//
+// A field is a comma list of: * or ? (all), a, a-b (which may wrap: FRI-MON, 22-2), a-b/n, a/n (to the end), */n, names
+// in any case, H (a stable hash of Options.Seed), H(a-b), H/n, H(a-b)/n. Day of month also: L (the last day), L-n (n
+// days earlier), nW (the workday nearest to n), LW, L-nW. Weekday also: 0 or 7 for Sunday, 5L or FRIL (the last Friday),
+// 5#3 (the third Friday).
+//
+// When both day fields are restricted a day needs to match only one of them, as in crontab(5); a field that starts
+// with * counts as unrestricted, and then both must match, as in Vixie cron. A + before the weekday field
+// ("0 9 1-7 * +MON") asks for both always.
+//
+// Every error is an [*Error]. Text that can be read in two ways, and rules that never match, are refused.
+func Parse(expr string, o Options) (*Expr, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	p := &parser{text: expr, opts: o}
+	e, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.checkDue(o); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// parser holds what one Parse knows so far.
+type parser struct {
+	text string
+	opts Options
+	zone string // normal form of the zone prefix, with a space behind it
+	cols []column
+}
+
+// word is a piece of the text and the column it starts in, from 1.
+type word struct {
+	text string
+	pos  int
+}
+
+func (p *parser) parse() (*Expr, error) {
+	if len(p.text) > maxExpr {
+		return nil, &Error{Field: "expression", Value: p.text, Msg: "is longer than 1024 bytes"}
+	}
+	words, err := p.prefix(split(p.text))
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 0 {
+		return nil, &Error{Field: "expression", Msg: "is empty", Hint: `try "0 9 * * MON-FRI" or "@daily"`}
+	}
+	if words[0].text[0] == '@' {
+		return p.macro(words)
+	}
+	return p.fields(words)
+}
+
+// split cuts at white space, keeping columns.
+func split(s string) []word {
+	var list []word
+	start := -1
+	for i := 0; i <= len(s); i++ {
+		blank := i == len(s) || s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r'
+		switch {
+		case !blank && start < 0:
+			start = i
+		case blank && start >= 0:
+			list = append(list, word{s[start:i], start + 1})
+			start = -1
+		}
+	}
+	return list
+}
+
+// prefix takes CRON_TZ= and TZ= off.
+func (p *parser) prefix(words []word) ([]word, error) {
+	for len(words) > 0 {
+		key, name, ok := strings.Cut(words[0].text, "=")
+		if !ok || key != "TZ" && key != "CRON_TZ" {
+			break
+		}
+		if p.zone != "" {
+			return nil, &Error{Field: "zone", Value: words[0].text, Pos: words[0].pos, Msg: "is a second zone; an expression has one"}
+		}
+		loc, err := LoadZone(name)
+		if err != nil {
+			asError(err).Pos = words[0].pos + len(key) + 1
+			return nil, err
+		}
+		p.opts.Zone, p.zone = loc, "CRON_TZ="+loc.String()+" "
+		words = words[1:]
+	}
+	return words, nil
+}
+
+// macro reads @daily and its kin, and @every.
+func (p *parser) macro(words []word) (*Expr, error) {
+	name := strings.ToLower(words[0].text)
+	if name == "@every" {
+		return p.every(words)
+	}
+	if len(words) > 1 {
+		return nil, &Error{Field: "macro", Value: words[1].text, Pos: words[1].pos, Msg: "does not belong behind " + name}
+	}
+	if text, ok := macros[name]; ok {
+		return p.fields(split(text))
+	}
+	e := &Error{Field: "macro", Value: words[0].text, Pos: words[0].pos, Msg: "is not known"}
+	if name == "@reboot" {
+		e.Msg = "names an event, not a time"
+		e.Hint = `a schedule has no reboot; use "@every" or start the task from the boot itself`
+		return nil, e
+	}
+	known := append(slices.Sorted(maps.Keys(macros)), "@every")
+	e.Hint = didYouMean(nearest(name, known), "the macros are "+strings.Join(known, " "))
+	return nil, e
+}
+
+func (p *parser) every(words []word) (*Expr, error) {
+	e := &Error{Field: "@every", Pos: words[0].pos, Hint: `write for example "@every 5m" or "@every 1h30m"`}
+	if len(words) != 2 {
+		e.Msg = "needs one duration"
+		return nil, e
+	}
+	e.Value, e.Pos = words[1].text, words[1].pos
+	d, ok := parseDuration(strings.ToLower(words[1].text))
+	if !ok {
+		e.Msg = "is not a duration above zero"
+		return nil, e
+	}
+	every, err := NewEvery(d, time.Unix(0, 0).In(p.opts.zone()), p.opts.Seed)
+	if err != nil {
+		asError(err).Pos = e.Pos
+		return nil, err
+	}
+	return &Expr{every: every, text: p.zone + every.String(), clock: clock{loc: p.opts.zone()}}, nil
+}
+
+// layouts are the fields of an expression by how many there are.
+var layouts = map[int][]*field{
+	5: {minuteField, hourField, dayField, monthField, weekdayField},
+	6: {secondField, minuteField, hourField, dayField, monthField, weekdayField},
+	7: {secondField, minuteField, hourField, dayField, monthField, weekdayField, yearField},
+}
+
+func (p *parser) fields(words []word) (*Expr, error) {
+	layout, ok := layouts[len(words)]
+	if !ok {
+		return nil, p.wrongCount(words)
+	}
+	if err := p.ambiguous(words); err != nil {
+		return nil, err
+	}
+	for i, w := range words {
+		col, err := p.column(layout[i], w)
+		if err != nil {
+			return nil, p.explainError(err, words, i)
+		}
+		p.cols = append(p.cols, col)
+	}
+	if err := p.quartz(words); err != nil {
+		return nil, err
+	}
+	return p.build(), nil
+}
+
+// build turns the columns into sets.
+func (p *parser) build() *Expr {
+	cols, seed := p.cols, p.opts.Seed
+	e, sec := &Expr{text: p.zone + joinColumns(cols)}, uint64(1)
+	if len(cols) == 7 {
+		e.years = yearRanges(cols[6])
+		cols = cols[:6]
+	}
+	e.clock = clock{loc: p.opts.zone(), gap: p.opts.Gap, fold: p.opts.Fold, seams: fixed}
+	if len(cols) == 6 {
+		sec = cols[0].bits(seed)
+		if cols[0].moving() {
+			e.clock.seams = realTime
+		}
+		cols = cols[1:]
+	}
+	if cols[0].moving() || cols[1].moving() {
+		e.clock.seams = realTime
+	}
+	e.dayTimes = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
+	e.days = newDays(cols[2], cols[4], seed)
+	e.month = uint16(cols[3].bits(seed))
+	return e
+}
+
+// yearRanges is nil for every year.
+func yearRanges(c column) []yearRange {
+	var list []yearRange
+	for _, i := range c.items {
+		r := yearRange{i.lo, i.hi, max(i.step, 1)}
+		if i.form == star || i.form == anyDay {
+			if i.step <= 1 {
+				return nil
+			}
+			r.lo, r.hi = epochYear, maxYear
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// epochYear is where a star in the year field starts counting its steps.
+const epochYear = 1970
+
+func joinColumns(cols []column) string {
+	words := make([]string, len(cols))
+	for i, c := range cols {
+		words[i] = c.String()
+	}
+	return strings.Join(words, " ")
+}
+
+// checkDue refuses a rule that has no occurrence after o.After, in bounded time.
+func (e *Expr) checkDue(o Options) error {
+	if e.every != nil {
+		return nil
+	}
+	from := time.Unix(minSec, 0).UTC()
+	if o.After.After(from) {
+		from = o.After
+	}
+	if !e.Next(from).IsZero() {
+		return nil
+	}
+	err := &Error{Field: "expression", Value: e.text, Msg: "never matches", never: true}
+	if !o.After.IsZero() && !e.Next(time.Unix(minSec, 0)).IsZero() {
+		err.Msg = "never matches after " + o.After.In(e.clock.loc).Format("2006-01-02 15:04")
+		err.Hint = "its last time was " + e.Prev(o.After).Format("2006-01-02 15:04 MST")
+		return err
+	}
+	err.Hint = e.whyNever()
+	return err
+}
+
+// whyNever says what keeps the rule from matching.
+func (e *Expr) whyNever() string {
+	switch {
+	case e.wallFrom(minSec) != none:
+		return "all its times fall into hours that the clock skips; use dst_gap run_after or another hour"
+	case e.years != nil:
+		return "no year of the year field has such a day"
+	}
+	return "no month it names has such a day; use L for the last day of a month"
+}
+
+// number reads digits only.
+func number(s string) (int, bool) {
+	if s == "" || len(s) > 6 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}

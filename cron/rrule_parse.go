@@ -1,0 +1,275 @@
+package cron
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of one recurrence. They are far beyond what people write and keep hostile text cheap.
+const (
+	maxRRule = 64 << 10 // bytes
+	maxRules = 16       // RRULE lines
+	maxDates = 10_000   // RDATE and EXDATE values
+	maxCount = 100_000  // COUNT
+	maxEach  = 1_000_000_000
+)
+
+// ParseRRule reads a recurrence: a bare "FREQ=WEEKLY;BYDAY=MO" (or with "RRULE:" in front), or an iCalendar block with
+// DTSTART, RRULE, RDATE and EXDATE lines, folded or not, alone or inside a VEVENT. Other properties are ignored.
+//
+// DTSTART brings the zone: its TZID, UTC with a Z, and Options.Zone when it has neither. Without DTSTART,
+// Options.Start takes its place, and without both the rule must not need one.
+//
+// The readings taken where RFC 5545 leaves a choice or its users stray from it:
+//   - DTSTART is an occurrence only if the rule names it. (The RFC calls the other case undefined.)
+//   - BYWEEKNO without BYDAY means the weekday of DTSTART, as section 3.3.10 derives all that is missing.
+//   - A week of BYWEEKNO counts for the calendar year its days lie in.
+//   - UNTIL as a DATE with a timed DTSTART lasts through that day; a local UNTIL is read in the zone of DTSTART.
+//   - EXDATE as a DATE takes away the whole local day.
+//   - RDATE as a PERIOD stands for the start of the period.
+//   - Several RRULE lines are a union. COUNT counts before EXDATE takes away, and never the same time twice.
+//   - Second 60 is second 59 (section 3.3.12).
+//
+// Limits: 64 KiB of text, 16 rules, 10,000 dates, COUNT up to 100,000. One search looks at no more than 200,000
+// candidates, which only rules whose INTERVAL and BY parts hardly ever meet come near.
+//
+// Every error is an [*Error]; those about the rule itself cite the RFC. Rules that never occur are refused.
+func ParseRRule(text string, o Options) (*RRule, error) {
+	steps := countSteps
+	return parseRRule(text, o, &steps, maxSteps)
+}
+
+// parseRRule takes its work off a budget that several recurrences share; each lets one search take some steps.
+func parseRRule(text string, o Options, steps *int, search int) (*RRule, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if len(text) > maxRRule {
+		return nil, &Error{Field: "RRULE", Value: text, Msg: "is longer than 64 KiB"}
+	}
+	lines, err := rruleLines(text)
+	if err != nil {
+		return nil, err
+	}
+	b := recurrence{opts: o, steps: steps, search: search}
+	for _, p := range lines {
+		if err := b.add(p); err != nil {
+			return nil, err
+		}
+	}
+	r, err := b.build()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkDue(o); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// rruleLines is the properties of the text that matter, DTSTART first.
+func rruleLines(text string) ([]property, error) {
+	var list []property
+	inside := ""
+	for _, line := range unfold(text) {
+		upper := strings.ToUpper(line)
+		switch {
+		case inside != "":
+			if upper == "END:"+inside {
+				inside = ""
+			}
+			continue
+		case upper == "BEGIN:VTIMEZONE", upper == "BEGIN:VALARM":
+			inside = upper[len("BEGIN:"):] // these have DTSTART and RRULE of their own
+			continue
+		case strings.HasPrefix(upper, "FREQ=") || !strings.ContainsAny(line, ":") && strings.Contains(upper, "FREQ="):
+			list = append(list, property{name: "RRULE", value: line, pos: 1})
+			continue
+		}
+		p, err := parseProperty(line)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	slices.SortStableFunc(list, func(a, b property) int { return dtstartFirst(a) - dtstartFirst(b) })
+	return list, nil
+}
+
+func dtstartFirst(p property) int {
+	if p.name == "DTSTART" {
+		return 0
+	}
+	return 1
+}
+
+// recurrence collects the properties of one RRule.
+type recurrence struct {
+	opts   Options
+	loc    *time.Location // of DTSTART
+	start  *stamp
+	rules  []*rule
+	texts  []string
+	dates  []int64
+	except []int64
+	days   []int64
+	steps  *int // what is left of the work allowed, in steps of rule.search
+	search int  // steps that one search may take
+}
+
+// countSteps bounds the work of reading one text: that each rule occurs, and where COUNT ends.
+const countSteps = 500_000
+
+func (b *recurrence) add(p property) error {
+	switch p.name {
+	case "DTSTART":
+		return b.dtstart(p)
+	case "RRULE":
+		return b.rrule(p)
+	case "RDATE", "EXDATE":
+		return b.datesOf(p)
+	case "EXRULE":
+		return &Error{Field: "EXRULE", Value: p.value, Msg: "was removed from iCalendar (RFC 5545 appendix A.3)", Hint: "name the dates with EXDATE, or use a calendar"}
+	}
+	return nil
+}
+
+func (b *recurrence) dtstart(p property) error {
+	if b.start != nil {
+		return &Error{Field: "DTSTART", Value: p.value, Msg: "comes twice; one recurrence has one (RFC 5545 section 3.6.1)", Hint: "give each event to a schedule of its own"}
+	}
+	s, err := parseStamp("DTSTART", p.value, p.pos)
+	if err != nil {
+		return err
+	}
+	b.start = &s
+	b.loc, err = b.zoneOf(p, s)
+	return err
+}
+
+// zoneOf is the zone a property's times are read in.
+func (b *recurrence) zoneOf(p property, s stamp) (*time.Location, error) {
+	tzid, named := p.params["TZID"]
+	switch {
+	case s.utc:
+		return time.UTC, nil
+	case named:
+		loc, err := icalZone(tzid)
+		if err != nil {
+			asError(err).Field = p.name + " TZID"
+		}
+		return loc, err
+	}
+	return b.zone(), nil
+}
+
+// zone is the zone of DTSTART.
+func (b *recurrence) zone() *time.Location {
+	if b.loc == nil {
+		b.loc = b.opts.zone()
+	}
+	return b.loc
+}
+
+// datesOf reads RDATE and EXDATE.
+func (b *recurrence) datesOf(p property) error {
+	for value := range strings.SplitSeq(p.value, ",") {
+		if len(b.dates)+len(b.except)+len(b.days) >= maxDates {
+			return &Error{Field: p.name, Msg: "names more than 10000 dates"}
+		}
+		text, _, _ := strings.Cut(value, "/") // a PERIOD; its start
+		s, err := parseStamp(p.name, strings.TrimSpace(text), p.pos)
+		if err != nil {
+			return err
+		}
+		loc, err := b.zoneOf(p, s)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.name == "RDATE":
+			b.dates = append(b.dates, s.instant(loc))
+		case s.date:
+			b.days = append(b.days, s.wall/daySecs)
+		default:
+			b.except = append(b.except, s.instant(loc))
+		}
+		p.pos += len(value) + 1
+	}
+	return nil
+}
+
+// begin is DTSTART, or what stands for it; not given, it is the Unix epoch on the wall clock.
+func (b *recurrence) begin() (s stamp, given bool) {
+	if b.start != nil {
+		return *b.start, true
+	}
+	if t := b.opts.Start; !t.IsZero() {
+		t = t.In(b.zone())
+		_, off := t.Zone()
+		return stamp{wall: t.Unix() + int64(off)}, true
+	}
+	return stamp{}, false
+}
+
+// build sorts everything and writes the normal form.
+func (b *recurrence) build() (*RRule, error) {
+	if len(b.rules) == 0 && len(b.dates) == 0 {
+		return nil, &Error{Field: "RRULE", Msg: "is missing (RFC 5545 section 3.8.5.3)", Hint: `write for example "FREQ=WEEKLY;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0"`}
+	}
+	r := &RRule{rules: b.rules, dates: sorted(b.dates), except: sorted(b.except), days: sorted(b.days)}
+	r.clock = clock{loc: b.zone(), gap: b.opts.Gap, fold: b.opts.Fold, seams: ical}
+	lines := []string{}
+	if s, given := b.begin(); given {
+		lines = append(lines, dateLine("DTSTART", b.zone(), s.wall))
+	} else if b.zone() != time.UTC {
+		lines = append(lines, dateLine("DTSTART", b.zone(), 0))
+	}
+	for _, t := range b.texts {
+		lines = append(lines, "RRULE:"+t)
+	}
+	lines = append(lines, instantLines("RDATE", r.dates)...)
+	lines = append(lines, instantLines("EXDATE", r.except)...)
+	for _, d := range r.days {
+		lines = append(lines, "EXDATE;VALUE=DATE:"+formatWall(d * daySecs)[:8])
+	}
+	r.text = strings.Join(lines, "\n")
+	return r, nil
+}
+
+func sorted(list []int64) []int64 {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func dateLine(name string, loc *time.Location, wall int64) string {
+	if loc == time.UTC {
+		return name + ":" + formatWall(wall) + "Z"
+	}
+	return name + ";TZID=" + loc.String() + ":" + formatWall(wall)
+}
+
+func instantLines(name string, list []int64) (lines []string) {
+	for _, u := range list {
+		lines = append(lines, name+":"+formatWall(u)+"Z")
+	}
+	return lines
+}
+
+// checkDue refuses a recurrence with nothing after o.After.
+func (r *RRule) checkDue(o Options) error {
+	from := time.Unix(minSec, 0)
+	if o.After.After(from) {
+		from = o.After
+	}
+	if !r.Next(from).IsZero() {
+		return nil
+	}
+	err := &Error{Field: "RRULE", Value: strings.ReplaceAll(r.text, "\n", " "), Msg: "never occurs", Hint: "UNTIL or EXDATE leave nothing of it (RFC 5545 section 3.3.10)", never: true}
+	if !o.After.IsZero() && !r.Next(time.Unix(minSec, 0)).IsZero() {
+		err.Msg = "never occurs after " + o.After.In(r.clock.loc).Format("2006-01-02 15:04")
+		err.Hint = "its last time was " + r.Prev(o.After).Format("2006-01-02 15:04 MST")
+	}
+	return err
+}

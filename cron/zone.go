@@ -1,0 +1,116 @@
+package cron
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // so that a binary on an empty machine knows the zones
+)
+
+// LoadZone finds a time zone by its IANA name. "" is UTC. "Local" is refused: the machine's zone is not part of a rule,
+// and two nodes may differ in it.
+//
+// The data comes from the ZONEINFO variable or the system if they have it, so that it can be updated without a new
+// binary, and otherwise from the database embedded in the binary. [ZoneVersion] says which. A zone is loaded once in
+// the life of a process, so new data counts from the next start on, and all rules of a zone share it.
+func LoadZone(name string) (*time.Location, error) {
+	switch strings.ToLower(name) {
+	case "", "utc", "z":
+		return time.UTC, nil
+	case "local", "localtime":
+		return nil, zoneError(name, "would be the zone of whatever machine reads it", `name the zone, for example "Europe/Sofia", or use "UTC"`)
+	}
+	if len(name) > 64 || strings.ContainsAny(name, " \t\n\\\x00") {
+		return nil, zoneError(name, "is not a time zone", zoneHint(clip(name)))
+	}
+	if loc, ok := zones.Load(name); ok {
+		return loc.(*time.Location), nil
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, zoneError(name, "is not a time zone", zoneHint(name))
+	}
+	shared, _ := zones.LoadOrStore(name, loc)
+	return shared.(*time.Location), nil
+}
+
+// zones remembers what was loaded, by name. It is a memo of immutable values, as large as the database at most. Without
+// it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
+var zones sync.Map
+
+func zoneError(name, msg, hint string) *Error {
+	return &Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
+}
+
+// abbreviations are what people write for a zone; the letters alone say neither the place nor its daylight saving.
+var abbreviations = map[string]string{
+	"EDT": "America/New_York", "CST": "America/Chicago", "CDT": "America/Chicago", "MDT": "America/Denver",
+	"PST": "America/Los_Angeles", "PDT": "America/Los_Angeles", "BST": "Europe/London", "CEST": "Europe/Berlin",
+	"EEST": "Europe/Sofia", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "KST": "Asia/Seoul", "SGT": "Asia/Singapore",
+	"AEST": "Australia/Sydney", "AEDT": "Australia/Sydney", "AWST": "Australia/Perth", "NZST": "Pacific/Auckland",
+	"NZDT": "Pacific/Auckland", "MSK": "Europe/Moscow", "SAST": "Africa/Johannesburg", "BRT": "America/Sao_Paulo",
+}
+
+// zoneHint guesses what was meant: another case, an abbreviation, an offset, a city alone, a slip of a finger.
+func zoneHint(name string) string {
+	if zone := abbreviations[strings.ToUpper(name)]; zone != "" {
+		return didYouMean(zone, "")
+	}
+	if rest, ok := strings.CutPrefix(strings.ToUpper(name), "UTC"); ok {
+		name = "GMT" + rest
+	}
+	if rest, ok := strings.CutPrefix(strings.ToUpper(name), "GMT"); ok && len(rest) > 1 && len(rest) <= 3 {
+		// POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
+		return didYouMean("Etc/GMT"+strings.NewReplacer("+", "-", "-", "+").Replace(rest[:1])+strings.TrimLeft(rest[1:], "0"), "")
+	}
+	names := ZoneNames()
+	place := strings.ReplaceAll(name, " ", "_")
+	for _, n := range names {
+		if strings.EqualFold(n, place) || strings.EqualFold(n[strings.LastIndexByte(n, '/')+1:], place) {
+			return didYouMean(n, "")
+		}
+	}
+	return didYouMean(nearest(name, names), `use an IANA name, for example "Europe/Sofia"`)
+}
+
+// systemZones is where the time package looks before it uses the embedded database.
+var systemZones = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
+
+// ZoneVersion says which time zone data LoadZone uses, for a status page or to compare nodes: its release if the
+// source tells it ("2026b, from /usr/share/zoneinfo"), otherwise where it comes from.
+func ZoneVersion() string {
+	if own := os.Getenv("ZONEINFO"); own != "" {
+		return "from " + own
+	}
+	for _, dir := range systemZones {
+		if _, err := os.Stat(dir + "/UTC"); err == nil {
+			return strings.TrimPrefix(release(dir)+", from "+dir, ", ")
+		}
+	}
+	version := runtime.Version()
+	if strings.HasPrefix(version, "go1.26") {
+		return embeddedRelease + ", embedded by " + version
+	}
+	return "embedded by " + version
+}
+
+// embeddedRelease is what Go 1.26 embeds (its lib/time/update.bash).
+const embeddedRelease = "2025c"
+
+// release reads the version a zoneinfo folder was made from, or "".
+func release(dir string) string {
+	for _, name := range []string{"tzdata.zi", "version", "+VERSION"} {
+		head := make([]byte, 64)
+		f, err := os.Open(dir + "/" + name)
+		if err != nil {
+			continue
+		}
+		n, _ := f.Read(head)
+		f.Close()
+		line, _, _ := strings.Cut(string(head[:n]), "\n")
+		return strings.TrimSpace(strings.TrimPrefix(line, "# version "))
+	}
+	return ""
+}
