@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// attempt is a job that a life holds, from the claim's arrival until the
+// answer to its result.
+type attempt struct {
+	run     Run
+	lane    *lane
+	arrived time.Time
+	log     *attemptLog
+	settled atomic.Bool
+
+	ctx    context.Context // ends with a cause when the attempt must
+	cancel context.CancelCauseFunc
+}
+
+func newAttempt(l *lane, j belfry.LeasedJob, number int64, arrived time.Time) *attempt {
+	a := &attempt{lane: l, arrived: arrived}
+	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
+	a.run = Run{Job: j.Job, Task: j.Task, Lease: number}
+	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, a.run.Ref(), a.run.outputLimit())
+	a.run = newRun(j, number, a.log.writer(belfry.Stdout), a.log.writer(belfry.Stderr), a.log.writer(belfry.Log))
+	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()
+	return a
+}
+
+// execute runs the attempt and says what came of it.
+func (a *attempt) execute() (f belfry.Finish, report bool) {
+	w := a.lane.life.worker
+	ex := w.options.Executors[a.run.Job.Kind]
+	if ex == nil {
+		return a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), true
+	}
+	ctx, stop := context.WithTimeoutCause(a.ctx, a.run.Timeout(), ErrTimeout)
+	defer stop()
+	begun := time.Now()
+	f, left := execute(ctx, ex, a.run, w.patience(a.run), a.late)
+	if left {
+		w.log.Warn("handler ignored the end of its context and was left behind",
+			"job", f.JobID, "task", a.run.Job.Task, "cause", context.Cause(ctx))
+	}
+	f, report = conclude(f, context.Cause(ctx), a.run.Timeout())
+	f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
+	w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, time.Since(begun))
+	return f, report && !a.lane.life.lost()
+}
+
+func (a *attempt) late(f belfry.Finish) {
+	a.lane.life.worker.log.Warn("handler that was left behind has ended",
+		"job", f.JobID, "task", a.run.Job.Task, "outcome", f.Outcome, "error", f.Error)
+}
+
+// unstarted is the result of an attempt that was claimed and did not begin.
+func (a *attempt) unstarted() belfry.Finish {
+	f := belfry.Finish{Ref: a.run.Ref(), Outcome: belfry.OutcomeHandedBack}
+	if errors.Is(context.Cause(a.ctx), ErrCanceled) {
+		f.Outcome = belfry.OutcomeCanceled
+	}
+	return f
+}
+
+// report hands a result over, after the log: the result ends the lease, and
+// the log needs it.
+func (a *attempt) report(f belfry.Finish) {
+	f.LogCut = a.log.flush(logPatience) || f.LogCut
+	l := a.lane.life
+	l.worker.reports.put(report{
+		session: l.session.ID, finish: f, since: time.Now(),
+		expected: a.settled.Load(),
+		answered: func() { l.release(a) },
+	})
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type runKey struct{}
+
+func withRun(ctx context.Context, r Run) context.Context {
+	return context.WithValue(ctx, runKey{}, r)
+}
+
+func runFrom(ctx context.Context) (Run, bool) {
+	r, ok := ctx.Value(runKey{}).(Run)
+	return r, ok
+}
+
+// JobFrom is the job that runs under this context, as it stood at the claim.
+func JobFrom(ctx context.Context) (belfry.Job, bool) {
+	r, ok := runFrom(ctx)
+	return r.Job, ok
+}
+
+// Logger writes into the log of the attempt that runs under this context.
+// Outside of an attempt it is [slog.Default].
+func Logger(ctx context.Context) *slog.Logger {
+	if r, ok := runFrom(ctx); ok {
+		return slog.New(slog.NewTextHandler(r.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return slog.Default()
+}
+
+// settleFlush is how long FinishFor waits for the log to be delivered.
+const settleFlush = 2 * time.Second
+
+// FinishFor is the success of the current attempt, for a handler that settles
+// its job in the database transaction of its own work: build it, hand it to
+// the store's FinishTx, commit, return nil. When the transaction commits, the
+// job has succeeded together with the work; when it does not, neither has.
+//
+// The worker reports afterwards as always. The answer that the lease is gone
+// is then expected. What the handler logs after FinishFor may be lost, because
+// the settled lease accepts no more.
+func FinishFor(ctx context.Context, out any) (belfry.Finish, error) {
+	r, ok := runFrom(ctx)
+	if !ok {
+		return belfry.Finish{}, belfry.Errorf(belfry.Internal, "FinishFor outside of an attempt").
+			WithHint("pass the context that the handler was called with")
+	}
+	if ctx.Err() != nil {
+		return belfry.Finish{}, context.Cause(ctx)
+	}
+	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
+	var err error
+	if f.Output, err = encodeOutput(out); err != nil {
+		return belfry.Finish{}, err
+	}
+	f.LogCut = r.flush(settleFlush)
+	r.settled.Store(true)
+	return f, nil
+}
+
+// encodeOutput leaves out what says nothing.
+func encodeOutput(out any) (json.RawMessage, error) {
+	if _, empty := out.(struct{}); empty || out == nil {
+		return nil, nil
+	}
+	b, err := json.Marshal(out)
+	switch {
+	case err != nil:
+		return nil, belfry.Errorf(belfry.Invalid, "output is not JSON: %w", err)
+	case len(b) > belfry.MaxOutput:
+		return nil, belfry.Errorf(belfry.TooLarge, "output of %d bytes is over the limit of %d", len(b), belfry.MaxOutput)
+	case string(b) == "null":
+		return nil, nil
+	}
+	return b, nil
+}

@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belfry-run/belfry"
+)
+
+// execute runs one attempt to its end, or until its context has ended and
+// patience after that has passed; then the executor is left behind. Its
+// goroutine goes on, and its answer goes to late.
+func execute(ctx context.Context, ex Executor, r Run, patience time.Duration, late func(belfry.Finish)) (f belfry.Finish, left bool) {
+	ctx = withRun(ctx, r)
+	done := make(chan belfry.Finish, 1)
+	go func() { runGuarded(ctx, ex, r, func(f belfry.Finish) { done <- f }) }()
+	select {
+	case f = <-done:
+		return f, false
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case f = <-done:
+		return f, false
+	case <-timer.C:
+		go func() { late(<-done) }()
+		return r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), true
+	}
+}
+
+// runGuarded always answers, also when the executor panics or ends its
+// goroutine with runtime.Goexit, which runs deferred functions only.
+func runGuarded(ctx context.Context, ex Executor, r Run, answer func(belfry.Finish)) {
+	f := r.Failed("handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
+	defer func() {
+		if v := recover(); v != nil {
+			f = r.Failed("panic: %v\n\n%s", v, panicStack(debug.Stack()))
+			_, _ = fmt.Fprintln(r.Log, f.Error)
+		}
+		f.Ref = r.Ref() // an executor need not fill it in
+		answer(fit(f))
+	}()
+	f = ex.Execute(ctx, r)
+}
+
+// panicStack leaves out the frames of the recovery itself, above the panic.
+func panicStack(stack []byte) string {
+	text := string(stack)
+	if _, after, found := strings.Cut(text, "\npanic("); found {
+		if _, after, found = strings.Cut(after, "\n"); found { // its arguments
+			if _, after, found = strings.Cut(after, "\n"); found { // its file
+				return strings.TrimSpace(after)
+			}
+		}
+	}
+	return text
+}
+
+// fit makes a result acceptable to any broker: texts are clean and within
+// their limits, the output is one JSON value within its own.
+func fit(f belfry.Finish) belfry.Finish {
+	if f.Outcome == "" {
+		f.Outcome, f.Error = belfry.OutcomeError, explain("executor gave no outcome", f.Error)
+	}
+	if len(f.Output) > 0 && !utf8.Valid(f.Output) {
+		f.Output = []byte(strings.ToValidUTF8(string(f.Output), "\uFFFD"))
+	}
+	switch {
+	case len(f.Output) > belfry.MaxOutput:
+		f = refuseOutput(f, fmt.Sprintf("its output of %d bytes is over the limit of %d: put large results elsewhere and return where", len(f.Output), belfry.MaxOutput))
+	case len(f.Output) > 0 && !json.Valid(f.Output):
+		f = refuseOutput(f, "its output is not JSON")
+	}
+	f.Error, _ = belfry.CleanText(f.Error, belfry.MaxError)
+	return f
+}
+
+func refuseOutput(f belfry.Finish, why string) belfry.Finish {
+	f.Output = nil
+	if f.Outcome == belfry.OutcomeOK {
+		f.Outcome, f.NoRetry = belfry.OutcomeError, true
+	}
+	f.Error = explain(why, f.Error)
+	return f
+}

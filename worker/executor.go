@@ -1,0 +1,117 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Executor runs attempts of one kind.
+//
+// The context ends when the attempt must: [context.Cause] is then one of
+// [ErrTimeout], [ErrCanceled], [ErrShutdown] and [ErrLost]. An executor gives
+// back what it saw and leaves the meaning of the cause to the worker. A panic
+// in it is a failed attempt.
+type Executor interface {
+	Execute(ctx context.Context, r Run) belfry.Finish
+}
+
+// Why the context of an attempt ended.
+var (
+	// ErrTimeout: the job ran as long as it may.
+	ErrTimeout = errors.New("timeout")
+	// ErrCanceled: somebody asked for the job to end. A handler may also
+	// return it, to end its own job as canceled.
+	ErrCanceled = errors.New("canceled")
+	// ErrShutdown: the worker stops; the job is handed back and starts again
+	// elsewhere.
+	ErrShutdown = errors.New("worker is shutting down")
+	// ErrLost: the worker's session is over and somebody else may start the
+	// job any moment. Stop at once, without any grace; no result is reported.
+	ErrLost = errors.New("session was lost")
+)
+
+// Run is one attempt to execute: a job, its task, and where its output goes.
+// The writers are safe for concurrent use, never fail, and ignore what comes
+// after the attempt has ended.
+type Run struct {
+	Job   belfry.Job
+	Task  belfry.Task
+	Lease int64
+
+	Stdout io.Writer
+	Stderr io.Writer
+	Log    io.Writer // the worker's and the handler's own words
+
+	lost    <-chan struct{}
+	flush   func(time.Duration) (cut bool)
+	settled *atomic.Bool // somebody else may have reported the result already
+}
+
+func newRun(j belfry.LeasedJob, lease int64, stdout, stderr, log io.Writer) Run {
+	return Run{
+		Job: j.Job, Task: j.Task, Lease: lease,
+		Stdout: stdout, Stderr: stderr, Log: log,
+		flush:   func(time.Duration) bool { return false },
+		settled: new(atomic.Bool),
+	}
+}
+
+// Ref names the attempt.
+func (r Run) Ref() belfry.Ref { return belfry.Ref{JobID: r.Job.ID, Lease: r.Lease} }
+
+// Input is the job's own, or else the task's.
+func (r Run) Input() json.RawMessage {
+	if len(r.Job.Input) > 0 {
+		return r.Job.Input
+	}
+	return r.Task.Input
+}
+
+// Timeout is how long the attempt may take.
+func (r Run) Timeout() time.Duration {
+	switch {
+	case r.Job.Timeout > 0:
+		return r.Job.Timeout.D()
+	case r.Task.Timeout > 0:
+		return r.Task.Timeout.D()
+	}
+	return belfry.DefaultTimeout.D()
+}
+
+// Key is the same for all attempts of the job and for no other job, so that a
+// service which is called twice can tell.
+func (r Run) Key() string {
+	return fmt.Sprintf("belfry-%d-%d", r.Job.ID, r.Job.CreatedAt.UnixMicro())
+}
+
+// Lost is closed when the worker's session is lost: what still runs for this
+// attempt must be stopped at once. It is for executors that take a while to
+// stop: their context has ended by then, with the cause that came first.
+func (r Run) Lost() <-chan struct{} { return r.lost }
+
+// outputLimit is how many bytes of output are kept.
+func (r Run) outputLimit() int {
+	if c := r.Task.Command; c != nil && c.OutputLimit > 0 {
+		return c.OutputLimit
+	}
+	return belfry.DefaultOutputLimit
+}
+
+// Failed is an attempt that ended in an error and may be tried again.
+func (r Run) Failed(format string, args ...any) belfry.Finish {
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeError, Error: fmt.Sprintf(format, args...)}
+}
+
+// Refused is an attempt that ended in an error no further try can mend.
+func (r Run) Refused(format string, args ...any) belfry.Finish {
+	f := r.Failed(format, args...)
+	f.NoRetry = true
+	return f
+}

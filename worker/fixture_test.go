@@ -1,0 +1,214 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+)
+
+// fixture is a broker and a worker in a bubble with a clock of its own.
+type fixture struct {
+	*testing.T
+	broker   *brokertest.Broker
+	handlers *worker.Handlers
+	options  worker.Options
+	logged   *buffer
+	watch    *counts
+}
+
+// inBubble runs a test under a fake clock and checks at its end that the
+// worker kept the broker's contract.
+func inBubble(t *testing.T, test func(f *fixture)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fixture{T: t, broker: brokertest.New(), handlers: &worker.Handlers{}, logged: &buffer{}, watch: &counts{ended: map[belfry.Outcome]int{}}}
+		f.options = worker.Options{
+			Broker: f.broker, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": 4},
+			Logger:   slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Observer: f.watch,
+		}
+		test(f)
+		for _, breach := range f.broker.Breaches() {
+			t.Errorf("the worker broke the contract: %s", breach)
+		}
+		if t.Failed() {
+			t.Log("\n" + f.logged.String())
+		}
+	})
+}
+
+// handle registers a handler without in- and output.
+func (f *fixture) handle(name string, fn func(ctx context.Context) error) {
+	worker.Handle(f.handlers, name, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, fn(ctx) })
+}
+
+// serve runs a worker until stop, which returns what Run returned.
+func (f *fixture) serve() (stop func() error) {
+	f.Helper()
+	w, err := worker.New(f.options)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(f.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func (f *fixture) runOnce() int {
+	f.Helper()
+	w, err := worker.New(f.options)
+	if err != nil {
+		f.Fatal(err)
+	}
+	n, err := w.RunOnce(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
+func (f *fixture) enqueue(task string) int64 {
+	return f.broker.Enqueue(belfry.NewJob{Task: task}).ID
+}
+
+func (f *fixture) job(id int64) belfry.Job {
+	j, err := f.broker.Job(f.Context(), "", id)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return j
+}
+
+func (f *fixture) wantState(id int64, want belfry.JobState) {
+	f.Helper()
+	if j := f.job(id); j.State != want {
+		f.Errorf("job %d is %s (%s %s), want %s", id, j.State, j.Reason, j.Error, want)
+	}
+}
+
+func (f *fixture) wantOutcomes(id int64, want ...belfry.Outcome) {
+	f.Helper()
+	var got []belfry.Outcome
+	for _, a := range f.broker.Attempts(id) {
+		got = append(got, a.Outcome)
+	}
+	if len(got) != len(want) {
+		f.Errorf("job %d had attempts %v, want %v", id, got, want)
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			f.Errorf("job %d had attempts %v, want %v", id, got, want)
+			return
+		}
+	}
+}
+
+func (f *fixture) wantLogged(text string) {
+	f.Helper()
+	if !strings.Contains(f.logged.String(), text) {
+		f.Errorf("the worker's log does not say %q", text)
+	}
+}
+
+func (f *fixture) wantNotLogged(text string) {
+	f.Helper()
+	if strings.Contains(f.logged.String(), text) {
+		f.Errorf("the worker's log says %q", text)
+	}
+}
+
+// settle lets everything happen that happens without time passing.
+func settle() { synctest.Wait() }
+
+// pass lets time pass, and everything happen that happens in it.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// buffer is a safe bytes.Buffer.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// counts is an observer.
+type counts struct {
+	worker.NoObserver
+	mu    sync.Mutex
+	ended map[belfry.Outcome]int
+	stale int
+	lost  int
+}
+
+func (c *counts) Ended(_ string, _ belfry.Kind, o belfry.Outcome, _ time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended[o]++
+}
+
+func (c *counts) Reported(_, stale int, _ time.Duration, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stale += stale
+}
+
+func (c *counts) Lost(int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost++
+}
+
+func (c *counts) get() (stale, lost int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale, c.lost
+}
+
+// on is a hook that fails the named calls.
+func on(err error, calls ...string) func(context.Context, string) error {
+	return func(_ context.Context, call string) error {
+		for _, c := range calls {
+			if c == call {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+var errAway = belfry.Errorf(belfry.Unavailable, "the database is away")
+
+// inBubbleNamed is inBubble as one of several.
+func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
+	t.Helper()
+	t.Run(fmt.Sprint(name, n), func(t *testing.T) { inBubble(t, test) })
+}

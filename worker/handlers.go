@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Handlers are the Go functions that a worker runs, by the names of their
+// tasks. The zero value is ready to use, and safe for concurrent use.
+type Handlers struct {
+	mu     sync.RWMutex
+	byName map[string]handler
+}
+
+// handler is a typed function behind its JSON.
+type handler func(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
+
+// Handle registers fn as the handler of the task name and returns the task's
+// typed face. Each call gets a fresh In, decoded from the job's input; a job
+// without input gets the zero value, and fields that In does not have are
+// ignored, so that an older program runs the jobs of a newer one. What fn
+// returns becomes the job's output.
+//
+// Registering a bad name, or one twice, is a programmer's mistake and panics.
+func Handle[In, Out any](h *Handlers, name string, fn func(ctx context.Context, in In) (Out, error)) TaskOf[In, Out] {
+	h.add(name, func(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
+		in, err := decodeInput[In](input)
+		if err != nil {
+			return nil, NoRetry(fmt.Errorf("input does not fit handler %q: %w", name, err))
+		}
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := encodeOutput(out)
+		return raw, NoRetry(err)
+	})
+	return TaskOf[In, Out]{Name: name}
+}
+
+func (h *Handlers) add(name string, fn handler) {
+	if err := belfry.CheckName("name", name); err != nil {
+		panic("worker.Handle: " + err.Error())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, twice := h.byName[name]; twice {
+		panic(fmt.Sprintf("worker.Handle: %q is registered twice", name))
+	}
+	if h.byName == nil {
+		h.byName = map[string]handler{}
+	}
+	h.byName[name] = fn
+}
+
+// Names of all handlers, sorted.
+func (h *Handlers) Names() []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Sorted(maps.Keys(h.byName))
+}
+
+// Execute implements [Executor].
+func (h *Handlers) Execute(ctx context.Context, r Run) belfry.Finish {
+	h.mu.RLock()
+	fn := h.byName[r.Job.Task]
+	h.mu.RUnlock()
+	if fn == nil {
+		return r.Refused("this program has no handler %q, it has: %s", r.Job.Task, strings.Join(h.Names(), ", "))
+	}
+	out, err := fn(ctx, r.Input())
+	if err != nil {
+		return fromError(r, err)
+	}
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: out}
+}
+
+func decodeInput[In any](input json.RawMessage) (in In, err error) {
+	if len(input) == 0 {
+		return in, nil
+	}
+	err = json.Unmarshal(input, &in)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return in, fmt.Errorf("field %q: a JSON %s cannot be a %s", wrong.Field, wrong.Value, wrong.Type)
+	}
+	return in, err
+}

@@ -1,0 +1,437 @@
+// Package brokertest is a broker in memory for tests of workers. It keeps the
+// contract of [belfry.Broker] and decides with [belfry.Settle], and it fails,
+// stalls and loses sessions on command.
+package brokertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Broker keeps jobs in memory. Set the fields before its first use.
+type Broker struct {
+	TTL   time.Duration  // of sessions; default: 30s
+	Slots map[string]int // of queues whose slots the worker leaves open; default: 10
+	// Before is asked before each call does anything, with the call's name. It
+	// may block, and its error is the call's.
+	Before func(ctx context.Context, call string) error
+	// After is asked when a call has done its work and before it answers.
+	After func(ctx context.Context, call string) error
+
+	mu       sync.Mutex
+	jobs     map[int64]*belfry.Job
+	tasks    map[string]belfry.Task
+	sessions map[string]*session
+	lease    int64
+	changed  chan struct{}
+	logs     map[belfry.Ref][]belfry.LogPiece
+	calls    map[string]int
+	batches  [][]belfry.Finish
+	attempts map[int64][]belfry.Finish
+	refused  []string
+}
+
+type session struct {
+	info    belfry.WorkerInfo
+	expires time.Time
+	over    bool
+	drain   bool
+	nudge   chan struct{}
+}
+
+// New makes a broker whose jobs wait for a worker.
+func New() *Broker {
+	return &Broker{
+		jobs: map[int64]*belfry.Job{}, tasks: map[string]belfry.Task{}, sessions: map[string]*session{},
+		changed: make(chan struct{}), logs: map[belfry.Ref][]belfry.LogPiece{}, calls: map[string]int{},
+		attempts: map[int64][]belfry.Finish{},
+	}
+}
+
+// AddTask makes a task known.
+func (b *Broker) AddTask(t belfry.Task) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tasks[t.Name] = t.WithDefaults()
+}
+
+// Enqueue makes a job.
+func (b *Broker) Enqueue(n belfry.NewJob) belfry.Job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, ok := b.tasks[n.Task]
+	if !ok {
+		t = belfry.Task{Name: n.Task}.WithDefaults()
+		b.tasks[n.Task] = t
+	}
+	now := time.Now()
+	j := &belfry.Job{
+		ID: int64(len(b.jobs) + 1), Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue,
+		State: belfry.JobReady, Input: n.Input, Trigger: belfry.TriggerEnqueue, DueAt: now.Add(n.Delay.D()), CreatedAt: now,
+		MaxAttempts: t.Retry.MaxAttempts, Timeout: t.Timeout,
+	}
+	if n.Queue != "" {
+		j.Queue = n.Queue
+	}
+	if n.Timeout != 0 {
+		j.Timeout = n.Timeout
+	}
+	if n.MaxAttempts != 0 {
+		j.MaxAttempts = n.MaxAttempts
+	}
+	b.jobs[j.ID] = j
+	b.wake()
+	return *j
+}
+
+// Job finds a job.
+func (b *Broker) Job(_ context.Context, _ string, id int64) (belfry.Job, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.releaseLost()
+	j := b.jobs[id]
+	if j == nil {
+		return belfry.Job{}, belfry.Errorf(belfry.NotFound, "no job %d", id)
+	}
+	return *j, nil
+}
+
+// Cancel asks for a running job to end, and nudges its worker.
+func (b *Broker) Cancel(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j := b.jobs[id]
+	j.CancelAt = time.Now()
+	if s := b.sessions[j.Session]; s != nil {
+		close(s.nudge)
+		s.nudge = make(chan struct{})
+	}
+}
+
+// Lose gives all sessions up.
+func (b *Broker) Lose() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, s := range b.sessions {
+		b.end(id, s, belfry.OutcomeLost)
+	}
+}
+
+// Drain sets or takes back every session's drain.
+func (b *Broker) Drain(on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.sessions {
+		s.drain = on
+		close(s.nudge)
+		s.nudge = make(chan struct{})
+	}
+}
+
+// Log is all that an attempt wrote, in the order of its numbers.
+func (b *Broker) Log(ref belfry.Ref) []belfry.LogPiece {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.logs[ref])
+}
+
+// Text is the log of a job's only attempt, or of its last.
+func (b *Broker) Text(id int64) (text string) {
+	b.mu.Lock()
+	ref := belfry.Ref{JobID: id, Lease: b.jobs[id].Lease}
+	b.mu.Unlock()
+	for _, p := range b.Log(ref) {
+		text += p.Text
+	}
+	return text
+}
+
+// Attempts is what was recorded for a job.
+func (b *Broker) Attempts(id int64) []belfry.Finish {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.attempts[id])
+}
+
+// Batches is what each Finish call carried.
+func (b *Broker) Batches() [][]belfry.Finish {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.batches)
+}
+
+// Calls counts the calls of that name.
+func (b *Broker) Calls(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls[name]
+}
+
+// Breaches lists what workers did that they must not.
+func (b *Broker) Breaches() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.refused)
+}
+
+func (b *Broker) before(ctx context.Context, call string) error {
+	b.mu.Lock()
+	b.calls[call]++
+	b.mu.Unlock()
+	if b.Before == nil {
+		return ctx.Err()
+	}
+	return b.Before(ctx, call)
+}
+
+func (b *Broker) after(ctx context.Context, call string) error {
+	if b.After == nil {
+		return nil
+	}
+	return b.After(ctx, call)
+}
+
+func (b *Broker) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// OpenSession implements [belfry.Broker].
+func (b *Broker) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+	if err := b.before(ctx, "open"); err != nil {
+		return belfry.Session{}, err
+	}
+	if err := w.Validate(); err != nil {
+		return belfry.Session{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := belfry.Session{ID: fmt.Sprintf("s%d", len(b.sessions)+1), TTL: belfry.Duration(b.ttl()), Queues: maps.Clone(w.Queues)}
+	for q, n := range out.Queues {
+		if n == 0 {
+			out.Queues[q] = b.slots(q)
+		}
+	}
+	b.sessions[out.ID] = &session{info: w, expires: time.Now().Add(b.ttl()), nudge: make(chan struct{})}
+	return out, nil
+}
+
+func (b *Broker) ttl() time.Duration {
+	if b.TTL == 0 {
+		return belfry.DefaultSessionTTL.D()
+	}
+	return b.TTL
+}
+
+// Claim implements [belfry.Broker].
+func (b *Broker) Claim(ctx context.Context, r belfry.ClaimRequest) (c belfry.Claim, err error) {
+	if err := b.before(ctx, "claim"); err != nil {
+		return c, err
+	}
+	timer := time.NewTimer(r.Wait.D())
+	defer timer.Stop()
+	for {
+		c, changed, next, err := b.claim(r)
+		if err != nil || len(c.Jobs) > 0 || r.Wait == 0 {
+			if err == nil {
+				err = b.after(ctx, "claim")
+			}
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return c, ctx.Err()
+		case <-timer.C:
+			r.Wait = 0
+		case <-changed:
+		case <-time.After(next):
+		}
+	}
+}
+
+func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan struct{}, next time.Duration, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.releaseLost()
+	s := b.sessions[r.Session]
+	if s == nil || s.over {
+		return c, nil, 0, belfry.Errorf(belfry.Unauthorized, "session %s has ended", r.Session)
+	}
+	next = time.Hour
+	now := time.Now()
+	b.lease++
+	c.Lease = b.lease
+	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+		j := b.jobs[id]
+		if (j.State != belfry.JobReady && j.State != belfry.JobScheduled) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || s.drain {
+			continue
+		}
+		if wait := j.DueAt.Sub(now); wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		r.Want[j.Queue]--
+		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
+		j.Attempt++
+		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: b.tasks[j.Task]})
+	}
+	return c, b.changed, next, nil
+}
+
+// Renew implements [belfry.Broker].
+func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Ref) (r belfry.Renewal, err error) {
+	if err := b.before(ctx, "renew"); err != nil {
+		return r, err
+	}
+	b.mu.Lock()
+	b.releaseLost()
+	if s := b.sessions[id]; s == nil || s.over {
+		r.Lost = true
+	} else {
+		s.expires = time.Now().Add(b.ttl())
+		r.Drain = s.drain
+		b.reconcile(id, holding, &r)
+	}
+	b.mu.Unlock()
+	return r, b.after(ctx, "renew")
+}
+
+func (b *Broker) reconcile(id string, holding []belfry.Ref, r *belfry.Renewal) {
+	for _, j := range b.jobs {
+		ref := belfry.Ref{JobID: j.ID, Lease: j.Lease}
+		if j.Session != id || j.State != belfry.JobRunning {
+			continue
+		}
+		if !slices.Contains(holding, ref) && time.Since(j.ClaimedAt) > belfry.ClaimSettled {
+			b.settle(j, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack})
+		} else if !j.CancelAt.IsZero() {
+			r.Cancel = append(r.Cancel, ref)
+		}
+	}
+}
+
+// Finish implements [belfry.Broker].
+func (b *Broker) Finish(ctx context.Context, _ string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if err := b.before(ctx, "finish"); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.releaseLost()
+	b.batches = append(b.batches, slices.Clone(fs))
+	out := make([]belfry.Finished, len(fs))
+	for i, f := range fs {
+		out[i] = b.finish(f)
+	}
+	b.mu.Unlock()
+	return out, b.after(ctx, "finish")
+}
+
+func (b *Broker) finish(f belfry.Finish) belfry.Finished {
+	j := b.jobs[f.JobID]
+	if j == nil || j.State != belfry.JobRunning || j.Lease != f.Lease {
+		return belfry.Finished{Ref: f.Ref, Stale: true}
+	}
+	if len(f.Output) > 0 && !json.Valid(f.Output) {
+		b.refused = append(b.refused, "output that is not JSON")
+	}
+	b.settle(j, f)
+	return belfry.Finished{Ref: f.Ref, State: j.State}
+}
+
+// FinishTx settles like a store's, for a handler's own transaction.
+func (b *Broker) FinishTx(f belfry.Finish) belfry.Finished {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.finish(f)
+}
+
+func (b *Broker) settle(j *belfry.Job, f belfry.Finish) {
+	s := belfry.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
+	j.State, j.Reason, j.DueAt, j.Failures, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Snoozes, s.Error, f.Output
+	b.attempts[j.ID] = append(b.attempts[j.ID], f)
+	b.wake()
+}
+
+// Append implements [belfry.Broker].
+func (b *Broker) Append(ctx context.Context, _ string, ls []belfry.LogPiece) error {
+	if err := b.before(ctx, "append"); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	for _, l := range ls {
+		b.append(l)
+	}
+	b.mu.Unlock()
+	return b.after(ctx, "append")
+}
+
+func (b *Broker) append(l belfry.LogPiece) {
+	clean, cut := belfry.CleanText(l.Text, belfry.MaxLogPiece)
+	if cut || clean != l.Text || clean == "" {
+		b.refused = append(b.refused, fmt.Sprintf("log piece of %d bytes that is empty, unclean or too large", len(l.Text)))
+	}
+	j := b.jobs[l.JobID]
+	have := b.logs[l.Ref]
+	if j.State != belfry.JobRunning || j.Lease != l.Lease || len(have) > 0 && l.Seq <= have[len(have)-1].Seq {
+		return // stale, or seen before
+	}
+	b.logs[l.Ref] = append(have, l)
+}
+
+// CloseSession implements [belfry.Broker].
+func (b *Broker) CloseSession(ctx context.Context, id string) error {
+	if err := b.before(ctx, "close"); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.sessions[id]; s != nil {
+		b.end(id, s, belfry.OutcomeHandedBack)
+	}
+	return nil
+}
+
+// end needs the lock, as do all below.
+func (b *Broker) end(id string, s *session, outcome belfry.Outcome) {
+	if s.over {
+		return
+	}
+	s.over = true
+	for _, j := range b.jobs {
+		if j.Session == id && j.State == belfry.JobRunning {
+			b.settle(j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: outcome})
+		}
+	}
+}
+
+func (b *Broker) releaseLost() {
+	for id, s := range b.sessions {
+		if time.Now().After(s.expires.Add(belfry.LostGrace)) {
+			b.end(id, s, belfry.OutcomeLost)
+		}
+	}
+}
+
+// Nudging is the broker with the optional ability.
+type Nudging struct{ *Broker }
+
+// Nudged implements [belfry.Nudger].
+func (n Nudging) Nudged(id string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sessions[id].nudge
+}
+
+func (b *Broker) slots(queue string) int {
+	if n := b.Slots[queue]; n > 0 {
+		return n
+	}
+	return belfry.DefaultConcurrency
+}

@@ -1,0 +1,265 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// life is one session of a worker, from its opening to its end.
+type life struct {
+	worker  *shift
+	session belfry.Session
+	lease   *lease
+	lanes   []*lane
+
+	// gone ends when the session is lost, and with nothing else. Renewals live
+	// as long, also while attempts are being stopped.
+	gone context.Context
+	lose context.CancelCauseFunc
+	// work is what attempts run under. It outlives the context that asks for
+	// shutdown, by the grace; its cause tells attempts why it ended.
+	work context.Context
+	end  context.CancelCauseFunc
+
+	drain   atomic.Bool
+	claimed atomic.Int64
+	claims  outage // guarded by mu
+
+	mu   sync.Mutex
+	held map[belfry.Ref]*attempt
+}
+
+// open begins a session. The lease counts from before the call.
+func open(ctx context.Context, w *shift, once bool) (*life, error) {
+	callCtx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	sent := time.Now()
+	s, err := w.options.Broker.OpenSession(callCtx, w.options.info())
+	if err != nil {
+		return nil, err
+	}
+	l := &life{worker: w, session: s, held: map[belfry.Ref]*attempt{}}
+	l.claims = outage{log: w.log, what: "jobs cannot be claimed"}
+	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.work, l.end = context.WithCancelCause(l.gone)
+	for _, queue := range slices.Sorted(maps.Keys(s.Queues)) {
+		lane := newLane(l, queue, slotsOf(s.Queues[queue]))
+		lane.once = once
+		l.lanes = append(l.lanes, lane)
+	}
+	l.lease = newLease(sent, l.ttl(), l.fence)
+	return l, nil
+}
+
+func slotsOf(n int) int {
+	if n <= 0 {
+		return belfry.DefaultConcurrency
+	}
+	return n
+}
+
+func (l *life) ttl() time.Duration {
+	if l.session.TTL <= 0 {
+		return belfry.DefaultSessionTTL.D()
+	}
+	return l.session.TTL.D()
+}
+
+// Longest times of calls that open and close sessions, and of the delivery of
+// the last results in between.
+const (
+	openWait  = 15 * time.Second
+	flushWait = 15 * time.Second
+	closeWait = 5 * time.Second
+)
+
+// serve runs the lanes until the context ends or the session is lost, and
+// ends the session. It returns when everything it started has ended.
+func (l *life) serve(ctx context.Context) (err error) {
+	defer l.end(ErrShutdown)
+	defer l.lease.stop()
+	renewing, stopRenewing := context.WithCancel(l.gone)
+	var loop sync.WaitGroup
+	loop.Go(func() { l.renew(renewing) })
+	defer loop.Wait()
+	defer stopRenewing()
+	err = l.runLanes(ctx)
+	if l.lost() {
+		l.worker.options.Observer.Lost(l.holding())
+		return ErrLost
+	}
+	return errors.Join(err, l.leave(ctx))
+}
+
+// runLanes runs them until they end: for once by themselves, and else with the
+// context or the session.
+func (l *life) runLanes(ctx context.Context) error {
+	claims, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(l.gone, stop)()
+	ended := make(chan struct{})
+	var grace sync.WaitGroup
+	grace.Go(func() { l.limitGrace(ctx, ended) })
+	defer grace.Wait()
+	defer close(ended)
+	for {
+		before := l.claimed.Load()
+		if err := l.runLanesOnce(claims); err != nil {
+			return err
+		}
+		// A lane that ended early may have got jobs from one that ended late.
+		if claims.Err() != nil || l.drain.Load() || l.claimed.Load() == before {
+			return nil
+		}
+	}
+}
+
+func (l *life) runLanesOnce(ctx context.Context) error {
+	errs := make([]error, len(l.lanes))
+	var lanes sync.WaitGroup
+	for i, lane := range l.lanes {
+		lanes.Go(func() { errs[i] = lane.run(ctx) })
+	}
+	lanes.Wait()
+	return errors.Join(errs...)
+}
+
+// limitGrace cancels what still runs when the grace after shutdown is over.
+func (l *life) limitGrace(ctx context.Context, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(max(0, l.worker.options.Grace))
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		l.end(ErrShutdown)
+	}
+}
+
+// leave delivers the last results and closes the session, which hands back
+// what a canceled claim may have leased. When results could not be delivered
+// the session stays open and is lost in time: to hand back a job that has run
+// would run it again although its task may forbid that.
+func (l *life) leave(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	flush, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	if !l.worker.reports.flush(flush) {
+		return belfry.Errorf(belfry.Unavailable, "results of %d jobs could not be delivered", l.holding())
+	}
+	closing, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	return l.worker.options.Broker.CloseSession(closing, l.session.ID)
+}
+
+// fence falls when the lease has ended without a renewal.
+func (l *life) fence() {
+	l.worker.log.Warn("session could not be renewed in time, stopping its jobs",
+		"session", l.session.ID, "jobs", l.holding())
+	l.lose(ErrLost)
+}
+
+// giveUp ends the life because the broker says that its session is over.
+func (l *life) giveUp(why string) {
+	l.worker.log.Warn("session was given up by the broker, stopping its jobs",
+		"session", l.session.ID, "jobs", l.holding(), "why", why)
+	l.lose(ErrLost)
+}
+
+func (l *life) lost() bool { return l.gone.Err() != nil }
+
+// sawClaim takes notice of a claim's error, but for those that our own end
+// caused.
+func (l *life) sawClaim(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	l.mu.Lock()
+	l.claims.saw(err)
+	l.mu.Unlock()
+	if belfry.CodeOf(err) == belfry.Unauthorized {
+		l.giveUp("claim was not authorized")
+	}
+	return err
+}
+
+// hold takes a claim's jobs over. Those that arrive too late, or after the
+// session was lost, are not started: somebody else may have them by now.
+func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
+	if len(c.Jobs) == 0 {
+		return nil
+	}
+	if !inTime || l.lost() || !l.lease.holds() {
+		l.decline(c)
+		return nil
+	}
+	now := time.Now()
+	l.claimed.Add(int64(len(c.Jobs)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	attempts := make([]*attempt, len(c.Jobs))
+	for i, j := range c.Jobs {
+		attempts[i] = newAttempt(lane, j, c.Lease, now)
+		l.held[attempts[i].run.Ref()] = attempts[i]
+	}
+	return attempts
+}
+
+// decline hands jobs back at once. If they are with somebody else already the
+// answer is that the lease is stale, which is expected.
+func (l *life) decline(c belfry.Claim) {
+	l.worker.log.Warn("jobs arrived too late and are handed back", "session", l.session.ID, "jobs", len(c.Jobs))
+	for _, j := range c.Jobs {
+		l.worker.reports.put(report{
+			session: l.session.ID, since: time.Now(), expected: true,
+			finish: belfry.Finish{
+				Ref:     belfry.Ref{JobID: j.Job.ID, Lease: c.Lease},
+				Outcome: belfry.OutcomeHandedBack,
+			},
+		})
+	}
+}
+
+// release forgets an attempt whose result was answered, or is not wanted.
+func (l *life) release(a *attempt) {
+	a.cancel(nil)
+	l.mu.Lock()
+	delete(l.held, a.run.Ref())
+	l.mu.Unlock()
+	a.lane.count(0, -1)
+}
+
+func (l *life) holding() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}
+
+func (l *life) refs() []belfry.Ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.held))
+}
+
+// cancel ends attempts that were asked to end.
+func (l *life) cancel(refs []belfry.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ref := range refs {
+		if a := l.held[ref]; a != nil {
+			a.cancel(ErrCanceled)
+			signal(a.lane.wake)
+		}
+	}
+}

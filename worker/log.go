@@ -1,0 +1,302 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Bounds of one attempt's log in memory.
+const (
+	// maxUnsent is how many bytes may wait for delivery; a writer that has
+	// more waits.
+	maxUnsent = 256 << 10
+	// maxRuns is how finely the order of the streams is kept between two
+	// deliveries. Beyond it, lines of one stream may overtake the other's.
+	maxRuns = 64
+	// logPatience is how long a writer waits for room, and the end of an
+	// attempt for the delivery of its log, before the rest is dropped.
+	logPatience = 10 * time.Second
+	// bigLog is how much makes the shipper hurry.
+	bigLog = 64 << 10
+)
+
+// attemptLog collects what one attempt writes until the shipper takes it. It
+// keeps the first bytes up to its limit, counts the rest, and never fails.
+type attemptLog struct {
+	ref     belfry.Ref
+	session string
+	limit   int
+	ship    *shipper
+
+	mu       sync.Mutex
+	runs     []logRun
+	carry    map[belfry.Stream][]byte // begun characters
+	seq      int
+	kept     int           // bytes accepted, against limit
+	cut      int           // bytes over the limit
+	dropped  int           // bytes that could not be delivered
+	unsent   int           // bytes in runs, in carry, and under way
+	patient  bool          // a delivery has worked since a writer gave up
+	closed   bool          // the attempt has ended
+	giveUpAt time.Time     // when closed
+	changed  chan struct{} // closed and renewed when unsent falls or closed rises
+}
+
+// logRun is what one stream wrote without the other in between.
+type logRun struct {
+	stream belfry.Stream
+	at     time.Time
+	data   []byte
+}
+
+func newAttemptLog(ship *shipper, session string, ref belfry.Ref, limit int) *attemptLog {
+	return &attemptLog{
+		ref: ref, session: session, limit: limit, ship: ship,
+		patient: true, changed: make(chan struct{}),
+	}
+}
+
+// writer of one stream.
+func (l *attemptLog) writer(s belfry.Stream) io.Writer { return logWriter{l, s} }
+
+type logWriter struct {
+	log    *attemptLog
+	stream belfry.Stream
+}
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.write(w.stream, p)
+	return len(p), nil
+}
+
+func (l *attemptLog) write(s belfry.Stream, p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	if room := l.limit - l.kept; len(p) > room {
+		whole := wholeRunes(p[:room])
+		l.cut += len(p) - len(whole)
+		l.limit = l.kept + len(whole) // no gap: after the first cut nothing more is kept
+		p = whole
+	}
+	l.kept += len(p)
+	for len(p) > 0 {
+		n := min(len(p), maxUnsent-l.unsent)
+		if n == 0 && !l.waitForRoom() {
+			l.dropped += len(p)
+			return
+		}
+		l.add(s, p[:n])
+		p = p[n:]
+	}
+}
+
+// add needs the lock, as do all below that do not take it.
+func (l *attemptLog) add(s belfry.Stream, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	r := l.runFor(s)
+	r.data = append(r.data, p...)
+	l.unsent += len(p)
+	l.ship.dirty(l, l.unsent >= bigLog)
+}
+
+func (l *attemptLog) runFor(s belfry.Stream) *logRun {
+	last := len(l.runs) - 1
+	if last >= 0 && l.runs[last].stream == s {
+		return &l.runs[last]
+	}
+	if len(l.runs) >= maxRuns {
+		for i := last; i >= 0; i-- {
+			if l.runs[i].stream == s {
+				return &l.runs[i]
+			}
+		}
+	}
+	l.runs = append(l.runs, logRun{stream: s, at: time.Now()})
+	return &l.runs[len(l.runs)-1]
+}
+
+// waitForRoom reports whether there is room again. After it has once waited
+// in vain it does not wait any more, until a delivery works.
+func (l *attemptLog) waitForRoom() bool {
+	timer := time.NewTimer(logPatience)
+	defer timer.Stop()
+	for l.unsent >= maxUnsent {
+		if l.closed || !l.patient {
+			return false
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+			l.mu.Lock()
+		case <-timer.C:
+			l.mu.Lock()
+			l.patient = false
+		}
+	}
+	return true
+}
+
+// take makes pieces of what waits. Their numbers are final: a piece that is
+// delivered twice has the same number and text both times. The number of bytes
+// is to be given back with sent.
+func (l *attemptLog) take() (pieces []belfry.LogPiece, size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.runs {
+		data := append(l.carry[r.stream], r.data...)
+		whole := data
+		if !l.closed {
+			whole = wholeRunes(data)
+		}
+		l.keep(r.stream, data[len(whole):])
+		size += len(whole)
+		pieces = l.cutPieces(pieces, r, string(whole))
+	}
+	l.runs = nil
+	if l.closed {
+		size = l.unsent // with what no longer waits for its second half
+	}
+	return pieces, size
+}
+
+// keep holds a begun character back until its rest comes.
+func (l *attemptLog) keep(s belfry.Stream, begun []byte) {
+	if l.carry == nil {
+		l.carry = map[belfry.Stream][]byte{}
+	}
+	l.carry[s] = bytes.Clone(begun)
+}
+
+func (l *attemptLog) cutPieces(pieces []belfry.LogPiece, r logRun, text string) []belfry.LogPiece {
+	text, _ = belfry.CleanText(text, 2*len(text)+4) // cleaning can grow a text, by less than that
+	for text != "" {
+		part := text[:pieceEnd(text, belfry.MaxLogPiece)]
+		text = text[len(part):]
+		pieces = append(pieces, belfry.LogPiece{Ref: l.ref, Seq: l.seq, Stream: r.stream, At: r.at, Text: part})
+		l.seq++
+	}
+	return pieces
+}
+
+// sent gives back the room of bytes that were delivered, or dropped for good.
+func (l *attemptLog) sent(size int, delivered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unsent -= size
+	if delivered {
+		l.patient = true
+	} else {
+		l.dropped += size
+	}
+	l.wakeWriters()
+}
+
+func (l *attemptLog) wakeWriters() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// close ends the log with a line about what is missing. What comes later is
+// ignored.
+func (l *attemptLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	if l.cut > 0 {
+		l.add(belfry.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
+	}
+	if l.dropped > 0 {
+		l.add(belfry.Log, fmt.Appendf(nil, "belfry: %d bytes of output were lost because the log could not be delivered in time\n", l.dropped))
+	}
+	for s, rest := range l.carry { // begun characters are all there will be
+		if len(rest) > 0 {
+			l.runFor(s)
+		}
+	}
+	l.closed, l.giveUpAt = true, time.Now().Add(logPatience)
+	l.wakeWriters()
+	l.ship.dirty(l, true)
+}
+
+// flush waits until everything is delivered, at most as long as given, and
+// reports whether something is missing.
+func (l *attemptLog) flush(patience time.Duration) (cut bool) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.unsent-l.begun() > 0 {
+		l.ship.dirty(l, true)
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+			l.mu.Lock()
+		case <-timer.C:
+			l.mu.Lock()
+			return true
+		}
+	}
+	return l.cut > 0 || l.dropped > 0
+}
+
+// begun is how many bytes wait for the rest of their character.
+func (l *attemptLog) begun() (n int) {
+	if l.closed {
+		return 0
+	}
+	for _, rest := range l.carry {
+		n += len(rest)
+	}
+	return n
+}
+
+// expired reports that nobody waits for the delivery any more.
+func (l *attemptLog) expired(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed && now.After(l.giveUpAt)
+}
+
+// wholeRunes is p without the begun character at its end, if there is one.
+func wholeRunes(p []byte) []byte {
+	for i := 1; i <= min(utf8.UTFMax-1, len(p)); i++ {
+		if c := p[len(p)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(p[len(p)-i:]) {
+				return p[:len(p)-i]
+			}
+			break
+		}
+	}
+	return p
+}
+
+// pieceEnd is where to cut a text so that the first part has at most limit
+// bytes: after the last line, or else after the last character.
+func pieceEnd(text string, limit int) int {
+	if len(text) <= limit {
+		return len(text)
+	}
+	if line := strings.LastIndexByte(text[:limit], '\n'); line >= 0 {
+		return line + 1
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return limit
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Options is what a worker needs. Only Broker is required, and something to
+// run: Handlers, Executors or both.
+type Options struct {
+	// Broker hands out the jobs: a store, or the HTTP client.
+	Broker belfry.Broker
+	// Name is what people see. Default: the host's name.
+	Name string
+	// Namespace whose jobs are run. Default: the token's, or all.
+	Namespace string
+	// Version of the program, for people.
+	Version string
+	// Queues that are served, each with its number of jobs at the same time;
+	// 0 means as many as the queue itself says. Default: the queue "default".
+	Queues map[string]int
+	// Executors run jobs by their kind. A kind without one is never claimed,
+	// so its jobs wait for a worker that has it.
+	Executors map[belfry.Kind]Executor
+	// Handlers run jobs of kind func, unless Executors has that kind.
+	Handlers *Handlers
+	// Poll is how long one claim waits for a job. The broker wakes it earlier;
+	// this is the fallback. 10ms to 5s; default: 1s.
+	Poll time.Duration
+	// Grace is how long running jobs may go on at shutdown before they are
+	// cancelled and handed back. Negative: not at all. Default: 30s.
+	Grace time.Duration
+	// Patience is how long a handler may go on after its context was cancelled
+	// before it is left behind. A command has its kill grace on top.
+	// Default: 10s.
+	Patience time.Duration
+	// Prefetch is how many jobs per queue are claimed beyond the free slots.
+	// More gives throughput to tiny jobs and keeps jobs from idle workers.
+	// 0 to 1000; default: 0.
+	Prefetch int
+	// Logger receives what the worker does. Default: none.
+	Logger *slog.Logger
+	// Observer receives numbers for metrics. Default: none.
+	Observer Observer
+}
+
+// Limits of the options. A claim that waited its whole Poll still has
+// claimPatience to arrive; both together with a renewal under way stay below
+// [belfry.ClaimSettled], so that a job which is about to arrive is not handed
+// back as one that never will.
+const (
+	minPoll         = 10 * time.Millisecond
+	maxPoll         = 5 * time.Second
+	claimPatience   = 5 * time.Second
+	renewPatience   = 9 * time.Second
+	maxPrefetch     = 1000
+	defaultPoll     = time.Second
+	defaultGrace    = 30 * time.Second
+	defaultPatience = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = hostName()
+	}
+	if len(o.Queues) == 0 {
+		o.Queues = map[string]int{belfry.DefaultQueue: 0}
+	}
+	if o.Poll == 0 {
+		o.Poll = defaultPoll
+	}
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observer == nil {
+		o.Observer = NoObserver{}
+	}
+	return o.withHandlers()
+}
+
+// hostName is this machine's, made fit for a worker's name.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || belfry.CheckName("name", name) != nil {
+		return "worker"
+	}
+	return name
+}
+
+func (o Options) withHandlers() Options {
+	o.Executors = maps.Clone(o.Executors)
+	if o.Executors == nil {
+		o.Executors = map[belfry.Kind]Executor{}
+	}
+	if o.Handlers != nil && o.Executors[belfry.KindFunc] == nil {
+		o.Executors[belfry.KindFunc] = o.Handlers
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Broker == nil:
+		return belfry.InvalidField("broker", "", "is missing", "give a store or an httpapi.Client")
+	case len(o.Executors) == 0:
+		return belfry.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
+	case o.Poll < minPoll || o.Poll > maxPoll:
+		return belfry.InvalidField("poll", o.Poll.String(), fmt.Sprintf("is outside %s to %s", minPoll, maxPoll), "")
+	case o.Prefetch < 0 || o.Prefetch > maxPrefetch:
+		return belfry.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is outside 0 to %d", maxPrefetch), "")
+	case o.Patience < 0:
+		return belfry.InvalidField("patience", o.Patience.String(), "is negative", "")
+	}
+	return o.validateQueues()
+}
+
+func (o Options) validateQueues() error {
+	for name, slots := range o.Queues {
+		if err := belfry.CheckName("queues", name); err != nil {
+			return err
+		}
+		if slots < 0 || slots > belfry.MaxConcurrency {
+			return belfry.InvalidField("queues."+name, fmt.Sprint(slots), fmt.Sprintf("is outside 0 to %d", belfry.MaxConcurrency), "0 takes what the queue says")
+		}
+	}
+	return nil
+}
+
+// info is read when a session opens, so that handlers may be registered until
+// then.
+func (o Options) info() belfry.WorkerInfo {
+	w := belfry.WorkerInfo{
+		Name:      o.Name,
+		Namespace: o.Namespace,
+		Kinds:     slices.Sorted(maps.Keys(o.Executors)),
+		Queues:    maps.Clone(o.Queues),
+		Version:   o.Version,
+	}
+	if h, ok := o.Executors[belfry.KindFunc].(*Handlers); ok {
+		w.Funcs = h.Names()
+	}
+	return w
+}

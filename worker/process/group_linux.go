@@ -1,0 +1,77 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func groupAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// await closes exited when the program has ended, and leaves it unreaped.
+func await(cmd *exec.Cmd) (exited <-chan struct{}, reap func() error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		}
+	}()
+	return ended, cmd.Wait
+}
+
+// markRounds bounds the search for marked processes. Each round kills all that
+// it sees; a later one finds only what these started in the meantime.
+const markRounds = 10
+
+// killMarked kills every process that carries the attempt's mark. It reads the
+// environment of each process of this user: about 5 µs a process, measured (BenchmarkKillMarked).
+func killMarked(mark string) {
+	want := []byte("\x00" + markName + "=" + mark + "\x00")
+	for range markRounds {
+		if killMarkedOnce(want) == 0 {
+			return
+		}
+	}
+}
+
+func killMarkedOnce(want []byte) (killed int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = proc.Close() }()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != os.Getpid() && killIfMarked(pid, want) {
+			killed++
+		}
+	}
+	return killed
+}
+
+// killIfMarked holds the process (a pidfd) before it reads the mark, so that
+// the number cannot come to mean another one in between.
+func killIfMarked(pid int, want []byte) bool {
+	if !hasMark(pid, want) {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = p.Release() }()
+	return hasMark(pid, want) && p.Kill() == nil
+}
+
+// hasMark is false for processes that have ended: their environment is empty.
+func hasMark(pid int, want []byte) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && bytes.Contains(append([]byte{0}, env...), want)
+}

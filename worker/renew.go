@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// nudgeFloor is the shortest time between two renewals, however often the
+// broker nudges.
+const nudgeFloor = 20 * time.Millisecond
+
+// renew keeps the session alive until the context ends: three times per lease,
+// at once when nudged, and sooner again when a renewal fails.
+func (l *life) renew(ctx context.Context) {
+	every := l.ttl() / 3
+	failed := backoff{first: l.ttl() / 50, most: l.ttl() / 10}
+	renewals := outage{log: l.worker.log, what: "session cannot be renewed"}
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	nudged := l.nudged()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-nudged:
+			if pauseFor(ctx, nudgeFloor) != nil {
+				return
+			}
+			// Asked for again before the renewal, so that no nudge falls
+			// between, whether the channel is closed or sent on.
+			nudged = l.nudged()
+		}
+		err := l.renewOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		renewals.saw(err)
+		timer.Reset(nextRenewal(err, every, &failed))
+	}
+}
+
+func nextRenewal(err error, every time.Duration, failed *backoff) time.Duration {
+	if err != nil {
+		return failed.next()
+	}
+	failed.reset()
+	return every
+}
+
+// nudged is nil, which never wakes, for a broker without the ability.
+func (l *life) nudged() <-chan struct{} {
+	if n, ok := l.worker.options.Broker.(belfry.Nudger); ok {
+		return n.Nudged(l.session.ID)
+	}
+	return nil
+}
+
+func (l *life) renewOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
+	defer cancel()
+	sent := time.Now()
+	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, l.refs())
+	l.worker.options.Observer.Renewed(time.Since(sent), err)
+	switch {
+	case belfry.CodeOf(err) == belfry.Unauthorized:
+		l.giveUp("renewal was not authorized")
+	case err != nil:
+		return err
+	case r.Lost:
+		l.giveUp("renewal says so")
+	case l.lease.extend(sent):
+		l.drain.Store(r.Drain)
+		l.cancel(r.Cancel)
+		l.wakeLanes()
+	default:
+		l.lease.check() // the answer came after the end: let the fence fall
+	}
+	return nil
+}
+
+// wakeLanes lets them see that draining began or ended.
+func (l *life) wakeLanes() {
+	for _, lane := range l.lanes {
+		signal(lane.wake)
+	}
+}

@@ -1,0 +1,249 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// How results travel.
+const (
+	reportFor    = 10 * time.Minute // how long a result is kept that cannot be delivered
+	finishWait   = 15 * time.Second // longest a call may take
+	maxFinishes  = 500              // results in one call
+	maxFinishLen = 4 << 20          // bytes of output in one call
+)
+
+// report is a result on its way. It carries no context: what ends the attempt,
+// its session or the worker must not be able to stop it.
+type report struct {
+	session  string
+	finish   belfry.Finish
+	since    time.Time
+	expected bool   // a stale answer is: the handler settled the job itself
+	replaced bool   // the broker refused the first version
+	answered func() // called once, whatever came of it
+}
+
+// reporter delivers results, one call at a time. What arrives while a call is
+// under way goes into the next, so an idle worker adds no delay and a busy one
+// fills its calls.
+type reporter struct {
+	broker belfry.Broker
+	log    *slog.Logger
+	watch  Observer
+
+	mu      sync.Mutex
+	queue   []report
+	pending int // in queue and under way
+	wake    chan struct{}
+	empty   chan struct{} // closed while pending is 0
+	pause   backoff
+	outage  outage
+}
+
+func newReporter(b belfry.Broker, log *slog.Logger, watch Observer) *reporter {
+	r := &reporter{
+		broker: b, log: log, watch: watch,
+		wake: make(chan struct{}, 1), empty: make(chan struct{}),
+		pause:  backoff{first: 100 * time.Millisecond, most: 3 * time.Second},
+		outage: outage{log: log, what: "results cannot be reported"},
+	}
+	close(r.empty)
+	return r
+}
+
+// put takes a result over.
+func (r *reporter) put(rep report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending == 0 {
+		r.empty = make(chan struct{})
+	}
+	r.pending++
+	r.queue = append(r.queue, rep)
+	signal(r.wake)
+}
+
+// flush waits until every result is answered, and reports whether it was
+// before the context ended.
+func (r *reporter) flush(ctx context.Context) bool {
+	r.mu.Lock()
+	empty := r.empty
+	r.mu.Unlock()
+	select {
+	case <-empty:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// run delivers until the context ends, which is to be when nobody puts any
+// more. What is left then is logged as lost.
+func (r *reporter) run(ctx context.Context) {
+	defer r.giveUp()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		for ctx.Err() == nil {
+			batch := r.take()
+			if len(batch) == 0 {
+				break
+			}
+			r.deliver(ctx, batch)
+		}
+	}
+}
+
+func (r *reporter) giveUp() {
+	r.mu.Lock()
+	left := r.queue
+	r.queue = nil
+	r.mu.Unlock()
+	for _, rep := range left {
+		r.drop(rep, "worker ended first")
+	}
+}
+
+// take is the next batch: results of one session, in the order they came.
+func (r *reporter) take() []report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, size := 0, 0
+	for n < len(r.queue) && n < maxFinishes && size < maxFinishLen && r.queue[n].session == r.queue[0].session {
+		size += len(r.queue[n].finish.Output) + len(r.queue[n].finish.Error)
+		n++
+	}
+	batch := r.queue[:n:n]
+	r.queue = r.queue[n:]
+	return batch
+}
+
+func (r *reporter) putBack(batch []report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = append(batch, r.queue...)
+}
+
+func (r *reporter) deliver(ctx context.Context, batch []report) {
+	answers, err := r.call(ctx, batch)
+	r.outage.saw(err)
+	switch {
+	case err == nil:
+		r.pause.reset()
+		r.settle(batch, answers)
+	case refused(err):
+		r.deliverRefused(ctx, batch, err)
+	default:
+		r.putBack(r.dropOld(batch))
+		r.pause.sleep(ctx)
+	}
+}
+
+func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished, error) {
+	ctx, cancel := context.WithTimeout(ctx, finishWait)
+	defer cancel()
+	fs := make([]belfry.Finish, len(batch))
+	for i, rep := range batch {
+		fs[i] = rep.finish
+	}
+	begun := time.Now()
+	answers, err := r.broker.Finish(ctx, batch[0].session, fs)
+	if err == nil && len(answers) != len(fs) {
+		err = belfry.Errorf(belfry.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
+	}
+	r.watch.Reported(len(fs), countStale(answers), time.Since(begun), err)
+	return answers, err
+}
+
+func countStale(answers []belfry.Finished) (n int) {
+	for _, a := range answers {
+		if a.Stale {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *reporter) settle(batch []report, answers []belfry.Finished) {
+	for i, rep := range batch {
+		if answers[i].Stale {
+			r.stale(rep)
+		}
+		r.done(rep)
+	}
+}
+
+// stale is a normal answer: the lease had been lost, so somebody else settled
+// or will settle the job, and what this worker did does not count.
+func (r *reporter) stale(rep report) {
+	level := slog.LevelWarn
+	if rep.expected {
+		level = slog.LevelDebug
+	}
+	r.log.Log(context.Background(), level, "result came too late and was discarded",
+		"job", rep.finish.JobID, "lease", rep.finish.Lease, "outcome", rep.finish.Outcome)
+}
+
+// deliverRefused finds the result at fault and reports a failure in its place,
+// so that one bad result holds nobody else up and its own job still ends.
+func (r *reporter) deliverRefused(ctx context.Context, batch []report, err error) {
+	if len(batch) > 1 {
+		for _, rep := range batch {
+			r.deliver(ctx, []report{rep})
+		}
+		return
+	}
+	rep := batch[0]
+	if rep.replaced {
+		r.drop(rep, err.Error())
+		return
+	}
+	r.log.Error("result was refused, reporting a failure in its place",
+		"job", rep.finish.JobID, "lease", rep.finish.Lease, "outcome", rep.finish.Outcome, "error", err)
+	rep.replaced = true
+	rep.finish = belfry.Finish{
+		Ref: rep.finish.Ref, Outcome: belfry.OutcomeError, NoRetry: true,
+		Error: fmt.Sprintf("its result (%s) was refused: %s", rep.finish.Outcome, err),
+	}
+	r.deliver(ctx, []report{rep})
+}
+
+// dropOld gives up what could not be delivered for too long. The broker's
+// deadline has ended these attempts long ago.
+func (r *reporter) dropOld(batch []report) []report {
+	var young []report
+	for _, rep := range batch {
+		if time.Since(rep.since) < reportFor {
+			young = append(young, rep)
+			continue
+		}
+		r.drop(rep, "could not be delivered for "+reportFor.String())
+	}
+	return young
+}
+
+func (r *reporter) drop(rep report, why string) {
+	r.log.Error("result was not reported and is lost", "job", rep.finish.JobID,
+		"lease", rep.finish.Lease, "outcome", rep.finish.Outcome, "why", why)
+	r.done(rep)
+}
+
+func (r *reporter) done(rep report) {
+	if rep.answered != nil {
+		rep.answered()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending--; r.pending == 0 {
+		close(r.empty)
+	}
+}

@@ -1,0 +1,163 @@
+package worker_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+)
+
+// refusing is a broker that refuses certain log pieces or results.
+type refusing struct {
+	*brokertest.Broker
+	refuse refusal
+}
+
+type refusal struct {
+	logs    func([]belfry.LogPiece) error
+	results func([]belfry.Finish) error
+}
+
+func errorsFor(logs func([]belfry.LogPiece) error) refusal { return refusal{logs: logs} }
+
+func (r refusing) Append(ctx context.Context, s string, ls []belfry.LogPiece) error {
+	if r.refuse.logs != nil {
+		if err := r.refuse.logs(ls); err != nil {
+			return err
+		}
+	}
+	return r.Broker.Append(ctx, s, ls)
+}
+
+func (r refusing) Finish(ctx context.Context, s string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if r.refuse.results != nil {
+		if err := r.refuse.results(fs); err != nil {
+			return nil, err
+		}
+	}
+	return r.Broker.Finish(ctx, s, fs)
+}
+
+func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Queues["default"] = 100
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "finish" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		}
+		var n atomic.Int32
+		f.handle("work", func(context.Context) error {
+			time.Sleep(time.Duration(n.Add(1)) * 100 * time.Microsecond) // one ends each 100 µs
+			return nil
+		})
+		for range 100 {
+			f.enqueue("work")
+		}
+		begun := time.Now()
+		f.runOnce()
+		if took := time.Since(begun); took > 25*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		sizes := []int{}
+		for _, b := range f.broker.Batches() {
+			sizes = append(sizes, len(b))
+		}
+		if len(sizes) != 2 || sizes[0] != 1 {
+			t.Errorf("batches of %v, want the first at once and the rest together", sizes)
+		}
+	})
+}
+
+func TestAResultIsTriedAgainWhenItsAnswerWasLost(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var lost atomic.Int32
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "finish" && lost.Add(1) <= 3 {
+				return errAway
+			}
+			return nil
+		}
+		f.handle("work", func(context.Context) error { return nil })
+		id := f.enqueue("work")
+		f.runOnce()
+		f.wantState(id, belfry.JobSucceeded)
+		f.wantOutcomes(id, belfry.OutcomeOK)
+	})
+}
+
+func TestAResultIsGivenUpAfterTenMinutes(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.broker.Before = on(errAway, "finish")
+		f.handle("work", func(context.Context) error { return nil })
+		for range 100 {
+			f.enqueue("work")
+		}
+		stop := f.serve()
+		pass(9 * time.Minute)
+		f.wantNotLogged("is lost")
+		held := 0
+		for id := int64(1); id <= 100; id++ {
+			if f.job(id).State == belfry.JobRunning {
+				held++
+			}
+		}
+		if held != 8 {
+			t.Errorf("the worker holds %d jobs it cannot report, want twice its 4 slots", held)
+		}
+		pass(2 * time.Minute)
+		f.wantLogged("result was not reported and is lost")
+		if n := strings.Count(f.logged.String(), "broker call fails"); n != 1 {
+			t.Errorf("the outage was logged %d times", n)
+		}
+		f.broker.Before = nil
+		_ = stop()
+	})
+}
+
+func TestARefusedResultStillEndsItsJob(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Broker = refusing{f.broker, refusal{results: func(fs []belfry.Finish) error {
+			for _, r := range fs {
+				if strings.Contains(string(r.Output), "poison") {
+					return belfry.Errorf(belfry.TooLarge, "more than this broker takes")
+				}
+			}
+			return nil
+		}}}
+		worker.Handle(f.handlers, "echo", func(_ context.Context, in string) (string, error) { return in, nil })
+		good := f.broker.Enqueue(belfry.NewJob{Task: "echo", Input: []byte(`"good"`)}).ID
+		poison := f.broker.Enqueue(belfry.NewJob{Task: "echo", Input: []byte(`"poison"`)}).ID
+		f.runOnce()
+		f.wantState(good, belfry.JobSucceeded)
+		if j := f.job(poison); j.State != belfry.JobFailed || !strings.Contains(j.Error, "its result (ok) was refused: more than this broker takes") {
+			t.Errorf("%s %s", j.State, j.Error)
+		}
+	})
+}
+
+func TestAStaleAnswerIsCountedAndNotAnError(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.handle("work", func(ctx context.Context) error {
+			j, _ := worker.JobFrom(ctx)
+			f.broker.FinishTx(belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: belfry.OutcomeLost})
+			return nil
+		})
+		id := f.broker.Enqueue(belfry.NewJob{Task: "work", MaxAttempts: 1}).ID
+		stop := f.serve()
+		pass(time.Second)
+		f.wantOutcomes(id, belfry.OutcomeLost)
+		if stale, _ := f.watch.get(); stale != 1 {
+			t.Errorf("%d stale answers counted", stale)
+		}
+		f.wantLogged(`level=WARN msg="result came too late and was discarded"`)
+		f.wantNotLogged("level=ERROR")
+		_ = stop()
+	})
+}

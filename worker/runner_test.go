@@ -1,0 +1,104 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func (f *fixture) runner() *worker.Runner {
+	r, err := worker.NewRunner(worker.RunnerOptions{Broker: f.broker, Handlers: f.handlers, Concurrency: 2, Grace: time.Second})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return r
+}
+
+func TestARunnerStartsStopsAndStartsAgain(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.handle("work", func(context.Context) error { return nil })
+		r := f.runner()
+		if err := r.Stop(f.Context()); err != nil {
+			t.Errorf("stopped early: %v", err)
+		}
+		for range 3 {
+			if err := r.Start(f.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Start(f.Context()); belfry.CodeOf(err) != belfry.Conflict {
+				t.Errorf("started twice: %v", err)
+			}
+			if _, err := r.RunOnce(f.Context()); belfry.CodeOf(err) != belfry.Conflict {
+				t.Errorf("RunOnce beside Start: %v", err)
+			}
+			id := f.enqueue("work")
+			synctest.Wait()
+			f.wantState(id, belfry.JobSucceeded)
+			for range 2 {
+				if err := r.Stop(f.Context()); err != nil || r.IsRunning() {
+					t.Errorf("stopped: %v, running %v", err, r.IsRunning())
+				}
+			}
+		}
+		f.enqueue("work")
+		if n, err := r.RunOnce(f.Context()); n != 1 || err != nil {
+			t.Errorf("ran %d, %v", n, err)
+		}
+	})
+}
+
+func TestStopIsBoundedByItsContext(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.handle("work", func(ctx context.Context) error { time.Sleep(5 * time.Second); return nil })
+		r := f.runner()
+		_ = r.Start(f.Context())
+		f.enqueue("work")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.Context(), time.Millisecond)
+		defer cancel()
+		if err := r.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || !r.IsRunning() {
+			t.Errorf("%v, running %v", err, r.IsRunning())
+		}
+		if err := r.Stop(f.Context()); err != nil || r.IsRunning() {
+			t.Errorf("%v, running %v", err, r.IsRunning())
+		}
+	})
+}
+
+func TestDirectRunsATaskWithoutAStore(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		worker.Handle(f.handlers, "greet", func(ctx context.Context, in struct{ Name string }) (string, error) {
+			worker.Logger(ctx).Info("greeting")
+			if in.Name == "" {
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			}
+			return "hello " + in.Name, nil
+		})
+		executors := map[belfry.Kind]worker.Executor{belfry.KindFunc: f.handlers}
+		task := belfry.Task{Name: "greet", Timeout: belfry.Duration(time.Minute)}
+		var out, log bytes.Buffer
+		fin := worker.Direct(f.Context(), executors, task, []byte(`{"Name":"you"}`), &out, &log)
+		if fin.Outcome != belfry.OutcomeOK || string(fin.Output) != `"hello you"` || !strings.Contains(log.String(), "msg=greeting") {
+			t.Errorf("%+v %s", fin, &log)
+		}
+		if fin := worker.Direct(f.Context(), executors, task, nil, &out, &log); fin.Outcome != belfry.OutcomeTimeout {
+			t.Errorf("%+v", fin)
+		}
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		if fin := worker.Direct(ctx, executors, task, nil, &out, &log); fin.Outcome != belfry.OutcomeCanceled {
+			t.Errorf("%+v", fin)
+		}
+		if fin := worker.Direct(ctx, nil, task, nil, &out, &log); !fin.NoRetry || !strings.Contains(fin.Error, "cannot run here") {
+			t.Errorf("%+v", fin)
+		}
+	})
+}

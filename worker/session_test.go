@@ -1,0 +1,449 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+)
+
+func TestShutdownGivesRunningJobsTheirGraceAndHandsTheRestBack(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Queues["default"] = 2
+		f.options.Prefetch = 3
+		f.handle("quick", func(ctx context.Context) error { time.Sleep(10 * time.Second); return nil })
+		f.handle("slow", func(ctx context.Context) error {
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), worker.ErrShutdown) {
+				t.Error("cause is", context.Cause(ctx))
+			}
+			return errors.New("was disturbed")
+		})
+		quick, slow := f.enqueue("quick"), f.enqueue("slow")
+		reserved := []int64{f.enqueue("quick"), f.enqueue("quick"), f.enqueue("quick")}
+		untouched := f.enqueue("quick")
+		stop := f.serve()
+		pass(time.Second)
+		begun := time.Now()
+		go func() {
+			pass(time.Second)
+			for _, id := range reserved { // at once, not after the grace
+				f.wantOutcomes(id, belfry.OutcomeHandedBack)
+				f.wantState(id, belfry.JobReady)
+			}
+		}()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != 30*time.Second {
+			t.Errorf("took %s, want the grace", took)
+		}
+		f.wantState(quick, belfry.JobSucceeded)
+		f.wantOutcomes(slow, belfry.OutcomeHandedBack)
+		f.wantState(slow, belfry.JobReady)
+		f.wantState(untouched, belfry.JobReady)
+		if j := f.job(slow); j.Failures != 0 {
+			t.Error("handing back counted as a failure")
+		}
+		f.wantNotLogged("level=WARN")
+	})
+}
+
+func TestShutdownIsNotHeldUpByAHandlerThatIgnoresIt(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.options.Grace = -1
+		release := make(chan struct{})
+		f.handle("deaf", func(context.Context) error { <-release; return nil })
+		id := f.enqueue("deaf")
+		stop := f.serve()
+		pass(time.Second)
+		begun := time.Now()
+		_ = stop()
+		if took := time.Since(begun); took != 10*time.Second {
+			t.Errorf("took %s, want the patience", took)
+		}
+		f.wantOutcomes(id, belfry.OutcomeHandedBack)
+		close(release)
+		settle()
+	})
+}
+
+// The repair path outlives what it repairs: a result that could not be
+// reported while its job and its worker ended is reported all the same.
+func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var away atomic.Bool
+		f.broker.Before = func(_ context.Context, call string) error {
+			if away.Load() && call == "finish" {
+				return errAway
+			}
+			return nil
+		}
+		f.handle("work", func(ctx context.Context) error { <-ctx.Done(); return nil })
+		id := f.enqueue("work")
+		f.options.Grace = -1
+		stop := f.serve()
+		pass(time.Second)
+		away.Store(true)
+		go func() {
+			pass(12 * time.Second) // long after the attempt's context, and the worker's, have ended
+			away.Store(false)
+		}()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		f.wantOutcomes(id, belfry.OutcomeOK)
+		if f.broker.Calls("close") != 1 {
+			t.Error("the session was not closed")
+		}
+	})
+}
+
+func TestASessionWithUnreportedResultsIsNotClosed(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.broker.Before = on(errAway, "finish")
+		f.handle("work", func(context.Context) error { return nil })
+		f.enqueue("work")
+		stop := f.serve()
+		pass(time.Second)
+		if err := stop(); belfry.CodeOf(err) != belfry.Unavailable {
+			t.Errorf("the shutdown was clean: %v", err)
+		}
+		if f.broker.Calls("close") != 0 {
+			t.Error("the session was closed, so a job that has run is handed back")
+		}
+		f.wantLogged("result was not reported and is lost")
+	})
+}
+
+// Rule 7 of the design, for each way in which renewals can fail.
+func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
+	stall := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, fail := range map[string]func(context.Context) error{
+		"error": func(context.Context) error { return errAway },
+		"stall": stall,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(f *fixture) {
+				var away atomic.Bool
+				f.broker.Before = func(ctx context.Context, _ string) error {
+					if away.Load() {
+						return fail(ctx)
+					}
+					return nil
+				}
+				var stopped time.Time
+				runs := 0
+				f.handle("work", func(ctx context.Context) error {
+					if runs++; runs > 1 {
+						return nil
+					}
+					<-ctx.Done()
+					stopped = time.Now()
+					if !errors.Is(context.Cause(ctx), worker.ErrLost) {
+						t.Error("cause is", context.Cause(ctx))
+					}
+					return nil // even a success is not reported: nobody knows who has the job now
+				})
+				id := f.enqueue("work")
+				begun := time.Now()
+				stop := f.serve()
+				pass(35 * time.Second) // renewed at 10, 20 and 30 s
+				away.Store(true)
+				pass(40 * time.Second)
+				if at := stopped.Sub(begun); at < 55*time.Second || at > 57*time.Second {
+					t.Errorf("stopped at %s, want 27s after the last renewal at 30s", at)
+				}
+				pass(5 * time.Minute)
+				claims, opens := f.broker.Calls("claim"), f.broker.Calls("open")
+				pass(time.Minute)
+				if n := f.broker.Calls("claim") - claims; n != 0 {
+					t.Errorf("%d claims without a session", n)
+				}
+				if n := f.broker.Calls("open") - opens; n < 2 || n > 12 {
+					t.Errorf("%d tries a minute to open a session", n)
+				}
+				away.Store(false)
+				pass(time.Minute)
+				f.wantState(id, belfry.JobSucceeded)
+				f.wantOutcomes(id, belfry.OutcomeLost, belfry.OutcomeOK)
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				if _, lost := f.watch.get(); lost != 1 {
+					t.Errorf("%d sessions counted as lost", lost)
+				}
+			})
+		})
+	}
+}
+
+func TestALateRenewalDoesNotRevive(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var slow atomic.Bool
+		// The call is accepted by the broker, and its answer is under way until
+		// after the lease has ended. It ignores its context like a stopped
+		// process does.
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "renew" && slow.Load() {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}
+		ended := make(chan error, 2)
+		f.handle("work", func(ctx context.Context) error { <-ctx.Done(); ended <- context.Cause(ctx); return nil })
+		f.enqueue("work")
+		stop := f.serve()
+		pass(time.Second)
+		slow.Store(true)
+		pass(40 * time.Second)
+		select {
+		case cause := <-ended:
+			if !errors.Is(cause, worker.ErrLost) {
+				t.Error(cause)
+			}
+		default:
+			t.Error("the job runs on although no renewal was answered")
+		}
+		slow.Store(false)
+		pass(time.Minute)
+		f.options.Grace = -1
+		_ = stop()
+	})
+}
+
+func TestALostSessionStopsEverythingAndAnotherOneGoesOn(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var running atomic.Int32
+		f.handle("work", func(ctx context.Context) error {
+			if running.Add(1) != 1 {
+				t.Error("two attempts at the same time")
+			}
+			defer running.Add(-1)
+			select {
+			case <-ctx.Done():
+				time.Sleep(time.Second) // it takes a moment to stop
+				return ctx.Err()
+			case <-time.After(10 * time.Minute):
+				return nil
+			}
+		})
+		id := f.enqueue("work")
+		stop := f.serve()
+		pass(5 * time.Second)
+		f.broker.Lose()
+		pass(20 * time.Minute)
+		f.wantOutcomes(id, belfry.OutcomeLost, belfry.OutcomeOK)
+		f.wantLogged("session was given up by the broker")
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestJobsThatArriveAfterTheSessionWasLostAreHandedBack(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var hold atomic.Bool
+		var once sync.Once
+		f.broker.Before = func(_ context.Context, call string) error {
+			if hold.Load() && call == "renew" {
+				return errAway
+			}
+			return nil
+		}
+		// The claim has leased the job; its answer takes until the fence fell.
+		f.broker.After = func(_ context.Context, call string) error {
+			if call == "claim" {
+				once.Do(func() {
+					hold.Store(true)
+					time.Sleep(31 * time.Second)
+					hold.Store(false)
+				})
+			}
+			return nil
+		}
+		var ran atomic.Int32
+		f.handle("work", func(context.Context) error { ran.Add(1); return nil })
+		id := f.enqueue("work")
+		stop := f.serve()
+		pass(31*time.Second + time.Millisecond)
+		f.wantOutcomes(id, belfry.OutcomeHandedBack)
+		if ran.Load() != 0 {
+			t.Error("it ran under a session that is lost")
+		}
+		pass(time.Minute)
+		f.wantState(id, belfry.JobSucceeded)
+		if j := f.job(id); j.Failures != 0 || ran.Load() != 1 {
+			t.Errorf("failures %d, ran %d", j.Failures, ran.Load())
+		}
+		_ = stop()
+	})
+}
+
+func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var away atomic.Bool
+		f.broker.Before = func(context.Context, string) error {
+			if away.Load() {
+				return errAway
+			}
+			return nil
+		}
+		told := make(chan time.Duration, 1)
+		f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r worker.Run) belfry.Finish {
+			<-ctx.Done() // a timeout, with five minutes to stop
+			begun := time.Now()
+			<-r.Lost()
+			told <- time.Since(begun)
+			return r.Failed("killed")
+		})}
+		f.broker.AddTask(belfry.Task{Name: "cmd", Timeout: belfry.Duration(time.Second), Command: &belfry.Command{
+			Argv: []string{"x"}, KillGrace: belfry.Duration(5 * time.Minute),
+		}, Retry: belfry.Retry{MaxAttempts: 1}})
+		f.enqueue("cmd")
+		stop := f.serve()
+		pass(2 * time.Second)
+		away.Store(true)
+		pass(30 * time.Second)
+		select {
+		case after := <-told:
+			if after > 27*time.Second {
+				t.Errorf("told after %s", after)
+			}
+		default:
+			t.Error("not told that the session was lost")
+		}
+		away.Store(false)
+		pass(30 * time.Second)
+		_ = stop()
+	})
+}
+
+type executor func(context.Context, worker.Run) belfry.Finish
+
+func (e executor) Execute(ctx context.Context, r worker.Run) belfry.Finish { return e(ctx, r) }
+
+func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var away atomic.Bool
+		away.Store(true)
+		f.broker.Before = func(context.Context, string) error {
+			if away.Load() {
+				return errAway
+			}
+			return nil
+		}
+		f.handle("work", func(context.Context) error { return nil })
+		id := f.enqueue("work")
+		stop := f.serve()
+		pass(10 * time.Minute)
+		away.Store(false)
+		pass(20 * time.Second)
+		f.wantState(id, belfry.JobSucceeded)
+		_ = stop()
+	})
+}
+
+func TestAWorkerStopsWhileItsBrokerIsAway(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.broker.Before = on(errAway, "open")
+		f.handle("work", func(context.Context) error { return nil })
+		stop := f.serve()
+		pass(time.Minute)
+		begun := time.Now()
+		if err := stop(); err != nil || time.Since(begun) > time.Second {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+	})
+}
+
+// Hours of faults: calls fail before and after they worked, stall, answers get
+// lost, sessions are given up. Every job must end, and no two attempts of a
+// job may run at the same time.
+func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
+	for seed := range uint64(10) {
+		inBubbleNamed(t, "seed", seed, func(f *fixture) {
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			var mu sync.Mutex
+			roll := func(n int) int { mu.Lock(); defer mu.Unlock(); return rnd.IntN(n) }
+			calm, down := false, false
+			fault := func(ctx context.Context, _ string) error {
+				mu.Lock()
+				quiet, away := calm, down
+				mu.Unlock()
+				switch {
+				case away:
+					return errAway
+				case quiet:
+					return nil
+				}
+				switch roll(12) {
+				case 0:
+					return errAway
+				case 1:
+					<-ctx.Done()
+					return ctx.Err()
+				case 2:
+					time.Sleep(time.Duration(roll(2000)) * time.Millisecond)
+				}
+				return nil
+			}
+			f.broker.Before, f.broker.After = fault, fault
+			f.options.Prefetch = int(seed % 3)
+			f.broker.AddTask(belfry.Task{Name: "work", Retry: belfry.Retry{MaxAttempts: 100, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Second)}})
+			var running sync.Map
+			f.handle("work", func(ctx context.Context) error {
+				j, _ := worker.JobFrom(ctx)
+				if _, twice := running.LoadOrStore(j.ID, true); twice {
+					t.Errorf("job %d runs twice at the same time", j.ID)
+				}
+				defer running.Delete(j.ID)
+				worker.Logger(ctx).Info("line")
+				_ = sleepIn(ctx, time.Duration(roll(60_000))*time.Millisecond)
+				return ctx.Err()
+			})
+			stopA, stopB := f.serve(), f.serve()
+			var ids []int64
+			for range 100 {
+				ids = append(ids, f.broker.Enqueue(belfry.NewJob{Task: "work"}).ID)
+				pass(time.Duration(roll(10_000)) * time.Millisecond)
+				if roll(15) == 0 { // long enough to lose the session
+					mu.Lock()
+					down = true
+					mu.Unlock()
+					pass(time.Duration(20+roll(40)) * time.Second)
+					mu.Lock()
+					down = false
+					mu.Unlock()
+				}
+			}
+			mu.Lock()
+			calm = true
+			mu.Unlock()
+			pass(30 * time.Minute)
+			for _, id := range ids {
+				f.wantState(id, belfry.JobSucceeded)
+			}
+			if err := errors.Join(stopA(), stopB()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func sleepIn(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err()
+}
+
+var _ belfry.Broker = (*brokertest.Broker)(nil)

@@ -1,0 +1,191 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// How logs travel.
+const (
+	logLinger   = 250 * time.Millisecond // how long lines wait for company
+	maxLogBatch = 512 << 10              // bytes in one call, before cleaning
+	appendWait  = 10 * time.Second       // longest a call may take
+)
+
+// shipper delivers the logs of all attempts of a worker, one call at a time,
+// so that the pieces of an attempt arrive in their order.
+type shipper struct {
+	broker belfry.Broker
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	todo   []*attemptLog // with something to deliver
+	wake   chan struct{} // something is to be done
+	hurry  chan struct{} // and somebody waits for it
+	outage outage
+}
+
+func newShipper(b belfry.Broker, log *slog.Logger) *shipper {
+	return &shipper{
+		broker: b, log: log,
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		outage: outage{log: log, what: "log pieces cannot be delivered"},
+	}
+}
+
+// dirty says that l has something to deliver.
+func (s *shipper) dirty(l *attemptLog, hurry bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.todo, l) {
+		s.todo = append(s.todo, l)
+	}
+	signal(s.wake)
+	if hurry {
+		signal(s.hurry)
+	}
+}
+
+// run delivers until the context ends.
+func (s *shipper) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		s.linger(ctx)
+		s.deliver(ctx, s.takeTodo())
+	}
+}
+
+func (s *shipper) linger(ctx context.Context) {
+	timer := time.NewTimer(logLinger)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.hurry:
+	case <-timer.C:
+	}
+}
+
+func (s *shipper) takeTodo() []*attemptLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	todo := s.todo
+	s.todo = nil
+	return todo
+}
+
+// parcel is what one attempt puts into one call.
+type parcel struct {
+	from   *attemptLog
+	pieces []belfry.LogPiece
+	bytes  int
+}
+
+func (s *shipper) deliver(ctx context.Context, todo []*attemptLog) {
+	var batch []parcel
+	size := 0
+	for _, l := range todo {
+		if len(batch) > 0 && (size >= maxLogBatch || batch[0].from.session != l.session) {
+			s.send(ctx, batch)
+			batch, size = nil, 0
+		}
+		p := parcel{from: l}
+		if p.pieces, p.bytes = l.take(); p.bytes > 0 {
+			batch = append(batch, p)
+			size += p.bytes
+		}
+	}
+	s.send(ctx, batch)
+}
+
+// send tries until every parcel has arrived, was refused, or is not waited
+// for any more.
+func (s *shipper) send(ctx context.Context, batch []parcel) {
+	pause := backoff{first: 100 * time.Millisecond, most: 2 * time.Second}
+	for {
+		if batch = dropExpired(batch, time.Now()); len(batch) == 0 {
+			return
+		}
+		err := s.call(ctx, batch)
+		s.outage.saw(err)
+		switch {
+		case err == nil:
+			done(batch, true)
+			return
+		case refused(err) && len(batch) > 1:
+			for _, p := range batch { // find the one at fault
+				s.send(ctx, []parcel{p})
+			}
+			return
+		case refused(err) || ctx.Err() != nil:
+			done(batch, false)
+			return
+		}
+		pause.sleep(ctx)
+	}
+}
+
+func (s *shipper) call(ctx context.Context, batch []parcel) error {
+	ctx, cancel := context.WithTimeout(ctx, appendWait)
+	defer cancel()
+	var pieces []belfry.LogPiece
+	for _, p := range batch {
+		pieces = append(pieces, p.pieces...)
+	}
+	if len(pieces) == 0 { // NUL bytes only
+		return nil
+	}
+	return s.broker.Append(ctx, batch[0].from.session, pieces)
+}
+
+func done(batch []parcel, delivered bool) {
+	for _, p := range batch {
+		p.from.sent(p.bytes, delivered)
+	}
+}
+
+func dropExpired(batch []parcel, now time.Time) []parcel {
+	return slices.DeleteFunc(batch, func(p parcel) bool {
+		if !p.from.expired(now) {
+			return false
+		}
+		p.from.sent(p.bytes, false)
+		return true
+	})
+}
+
+// refused reports that trying the same again is in vain.
+func refused(err error) bool {
+	switch belfry.CodeOf(err) {
+	case belfry.Invalid, belfry.TooLarge:
+		return true
+	}
+	return false
+}
+
+// outage logs the first of a row of errors and the end of the row, so that a
+// broker that is away for an hour does not fill the disk.
+type outage struct {
+	log   *slog.Logger
+	what  string
+	since time.Time
+}
+
+func (o *outage) saw(err error) {
+	switch {
+	case err != nil && o.since.IsZero():
+		o.since = time.Now()
+		o.log.Warn("broker call fails, trying again", "what", o.what, "error", err)
+	case err == nil && !o.since.IsZero():
+		o.log.Info("broker call works again", "what", o.what, "after", time.Since(o.since))
+		o.since = time.Time{}
+	}
+}

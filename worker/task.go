@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// TaskOf is the typed face of a task whose handler takes an In and returns an
+// Out. [Handle] returns one; a program that only enqueues writes
+// TaskOf[In, Out]{Name: "…"}.
+type TaskOf[In, Out any] struct{ Name string }
+
+// New is a job for the task. Set more of it (delay, keys, priority) and hand
+// it to the store or client to enqueue.
+func (t TaskOf[In, Out]) New(in In) (belfry.NewJob, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return belfry.NewJob{}, belfry.Errorf(belfry.Invalid, "input of task %q is not JSON: %w", t.Name, err)
+	}
+	return belfry.NewJob{Task: t.Name, Kind: belfry.KindFunc, Input: input}, nil
+}
+
+// Result is what a job returned that has succeeded. The error says why there
+// is none.
+func (t TaskOf[In, Out]) Result(job belfry.Job) (out Out, err error) {
+	if job.Task != t.Name {
+		return out, belfry.Errorf(belfry.Invalid, "job %d is of task %q, not of %q", job.ID, job.Task, t.Name)
+	}
+	if job.State != belfry.JobSucceeded {
+		return out, noResult(job)
+	}
+	if len(job.Output) == 0 {
+		return out, nil
+	}
+	if err = json.Unmarshal(job.Output, &out); err != nil {
+		return out, belfry.Errorf(belfry.Invalid, "output of job %d is not what task %q returns: %w", job.ID, t.Name, err)
+	}
+	return out, nil
+}
+
+func noResult(job belfry.Job) error {
+	said := ""
+	for _, text := range []string{string(job.Reason), job.Note, job.Error} {
+		if text != "" {
+			said += ": " + text
+		}
+	}
+	return belfry.Errorf(belfry.Conflict, "job %d (%s) is %s (attempt %d)%s", job.ID, job.Task, job.State, job.Attempt, said)
+}
+
+// Jobs finds jobs: a store, or the HTTP client.
+type Jobs interface {
+	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+}
+
+// How often Wait looks: at first often, then less and less.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// Wait waits for a job, as enqueueing returned it, to end and returns its
+// result. It looks every 10ms at first and every second in the end.
+func (t TaskOf[In, Out]) Wait(ctx context.Context, jobs Jobs, job belfry.Job) (out Out, err error) {
+	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
+		job, err = jobs.Job(ctx, job.Namespace, job.ID)
+		if err != nil {
+			return out, err
+		}
+		if job.State.Final() {
+			return t.Result(job)
+		}
+		if err := pauseFor(ctx, pause); err != nil {
+			return out, fmt.Errorf("waiting for job %d, which is %s: %w", job.ID, job.State, err)
+		}
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

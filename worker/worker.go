@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Worker runs jobs.
+type Worker struct{ options Options }
+
+// New checks the options.
+func New(o Options) (*Worker, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return &Worker{options: o}, nil
+}
+
+// Run serves until the context ends. Then it claims no more, hands back what
+// it had claimed and not started, gives running jobs the grace to end, cancels
+// and hands back those that do not, delivers logs and results, and closes its
+// session. Nothing that a broker does or says makes it return earlier: it
+// waits, with growing pauses, until the broker is back.
+//
+// The error says that the shutdown was not clean: that results could not be
+// delivered, or the session not be closed.
+func (w *Worker) Run(ctx context.Context) error {
+	s, stop := w.startShift()
+	defer stop()
+	pause := backoff{first: 200 * time.Millisecond, most: 15 * time.Second}
+	sessions := outage{log: s.log, what: "session cannot be opened"}
+	for {
+		l, err := open(ctx, s, false)
+		if ctx.Err() != nil && l == nil {
+			return nil
+		}
+		sessions.saw(err)
+		if err == nil {
+			begun := time.Now()
+			s.log.Info("worker serves", "worker", w.options.Name, "session", l.session.ID, "queues", l.session.Queues)
+			err = l.serve(ctx)
+			if !errors.Is(err, ErrLost) || ctx.Err() != nil {
+				return unlessLost(err)
+			}
+			if time.Since(begun) > l.ttl() {
+				pause.reset()
+			}
+		}
+		pause.sleep(ctx)
+	}
+}
+
+func unlessLost(err error) error {
+	if errors.Is(err, ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// RunOnce runs what is ready in its queues, and what that makes ready, until
+// nothing is, and returns how many jobs it claimed. It has a session of its
+// own, and unlike Run it returns when the broker fails.
+func (w *Worker) RunOnce(ctx context.Context) (int, error) {
+	s, stop := w.startShift()
+	defer stop()
+	l, err := open(ctx, s, true)
+	if err != nil {
+		return 0, err
+	}
+	err = l.serve(ctx)
+	return int(l.claimed.Load()), errors.Join(err, context.Cause(ctx))
+}
+
+// shift is what all lives of one Run share, and what outlives each of them.
+type shift struct {
+	options Options
+	log     *slog.Logger
+	reports *reporter
+	ship    *shipper
+}
+
+// startShift starts the deliverers. Stop ends them, when nobody hands anything
+// over any more, and waits for them.
+func (w *Worker) startShift() (s *shift, stop func()) {
+	o := w.options
+	s = &shift{
+		options: o, log: o.Logger,
+		reports: newReporter(o.Broker, o.Logger, o.Observer),
+		ship:    newShipper(o.Broker, o.Logger),
+	}
+	// Not a child of any context that shutdown ends: what these two deliver is
+	// what shutdown waits for.
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() { s.reports.run(ctx) })
+	loops.Go(func() { s.ship.run(ctx) })
+	return s, func() {
+		cancel()
+		loops.Wait()
+	}
+}
+
+// patience is how long an attempt may take to stop.
+func (s *shift) patience(r Run) time.Duration {
+	d := s.options.Patience
+	if c := r.Task.Command; c != nil && r.Job.Kind == belfry.KindCommand {
+		d += c.KillGrace.D()
+	}
+	return d
+}
