@@ -12,6 +12,9 @@ import (
 // one, for workers beside the database; the HTTP client is the other, for
 // workers that hold no database credentials. A worker cannot tell which.
 //
+// Calls return when their context ends. What a call that returned an error did
+// is unknown; for a claim it is handed back when a renewal does not name it.
+//
 // Every call but OpenSession names a session. A session that was given up, because it
 // closed or did not renew in time, gets [Unauthorized] from Claim and a
 // Renewal with Lost set: its worker stops all it runs and opens a new one.
@@ -52,6 +55,7 @@ type WorkerInfo struct {
 	Funcs     []string       `json:"funcs,omitempty" doc:"Names of the tasks it has Go handlers for"`
 	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
 	Version   string         `json:"version,omitempty"`
+	TTL       Duration       `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
 }
 
 // Session is one life of a worker.
@@ -86,8 +90,9 @@ type ClaimRequest struct {
 // MaxClaimWait bounds how long a claim may wait.
 const MaxClaimWait = Duration(30 * time.Second)
 
-// ClaimSettled is when the answer to a claim has arrived or never will. A
-// client gives up a claim sooner than this after its wait ends.
+// ClaimSettled is how long after a lease was given its claim's answer has
+// arrived or never will. A client gives up a claim sooner than this after its
+// wait ends.
 const ClaimSettled = 20 * time.Second
 
 // Claim is a batch of jobs under one lease number. The number is larger than
@@ -111,9 +116,10 @@ type Ref struct {
 
 // Renewal is the answer to a renewal.
 type Renewal struct {
-	Lost   bool  `json:"lost,omitempty" doc:"The session was given up; stop everything"`
-	Drain  bool  `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
-	Cancel []Ref `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
+	Lost   bool           `json:"lost,omitempty" doc:"The session was given up; stop everything"`
+	Drain  bool           `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
+	Cancel []Ref          `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
+	Queues map[string]int `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
 }
 
 // Finish is what came of an attempt.
@@ -202,6 +208,9 @@ func (w WorkerInfo) Validate() error {
 	if len(w.Queues) == 0 || len(w.Queues) > MaxQueues {
 		p.addf("queues", len(w.Queues), "has not between 1 and %d entries", MaxQueues)
 	}
+	if w.TTL != 0 && (w.TTL < MinSessionTTL || w.TTL > MaxSessionTTL) {
+		p.addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
+	}
 	for name, slots := range w.Queues {
 		checkName(&p, "queues", name)
 		if slots < 0 || slots > MaxConcurrency {
@@ -229,7 +238,7 @@ func (c ClaimRequest) Validate() error {
 func (f Finish) Validate() error {
 	var p problems
 	switch f.Outcome {
-	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeSnoozed, OutcomeHandedBack, OutcomeLost:
+	case OutcomeOK, OutcomeError, OutcomeTimeout, OutcomeCanceled, OutcomeSnoozed, OutcomeHandedBack:
 	default:
 		p.add("outcome", string(f.Outcome), "is not an outcome", "one of ok, error, timeout, canceled, snoozed, handed_back")
 	}

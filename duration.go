@@ -2,6 +2,7 @@ package belfry
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ func ParseDuration(s string) (Duration, error) {
 		return 0, fmt.Errorf("%q has no unit, write %qs or %qm", s, s, s)
 	}
 	total, rest := time.Duration(0), strings.TrimSpace(s)
+	if rest == "" {
+		return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
+	}
 	for _, unit := range []struct {
 		name string
 		size time.Duration
@@ -30,18 +34,18 @@ func ParseDuration(s string) (Duration, error) {
 		if !found {
 			continue
 		}
-		n, err := strconv.ParseUint(head, 10, 16)
-		if err != nil {
+		n, err := strconv.ParseUint(head, 10, 31)
+		if err != nil || time.Duration(n) > (math.MaxInt64-total)/unit.size {
 			return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
 		}
 		total += time.Duration(n) * unit.size
 		rest = tail
 	}
-	if rest == "" && s != "" {
+	if rest == "" {
 		return Duration(total), nil
 	}
 	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 {
+	if err != nil || d < 0 || d > math.MaxInt64-total {
 		return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
 	}
 	return Duration(total + d), nil

@@ -114,8 +114,8 @@ type problems []FieldError
 const shownValue = 120
 
 func (p *problems) add(field, value, message, hint string) {
-	if len(value) > shownValue {
-		value = value[:shownValue] + "…"
+	if shown, cut := CleanText(value, shownValue); cut {
+		value = shown + "…"
 	}
 	*p = append(*p, FieldError{Field: field, Value: value, Message: message, Hint: hint})
 }

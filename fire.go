@@ -43,9 +43,10 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	d := newDecider(s, plan, f, now)
 	run := d.catchUp()
 	if !s.FinishAt.IsZero() && !s.FinishAt.After(now) {
-		run = append(run, d.finishTime(run))
+		nominal := d.finishTime(run)
+		run = append(run, nominal)
 		d.out.FinishAt = time.Time{}
-		d.out.HighWater = later(d.out.HighWater, s.FinishAt)
+		d.out.HighWater = later(d.out.HighWater, nominal)
 		slices.SortFunc(run, time.Time.Compare)
 		run = slices.CompactFunc(run, time.Time.Equal)
 	}
@@ -67,7 +68,7 @@ func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing 
 	}
 	d := newDecider(s, plan, f, now)
 	d.skipSpan(s.HighWater, now, ReasonPaused)
-	if plan.Finish > 0 && len(f.Active) == 0 {
+	if plan.Finish > 0 && (len(f.Active) == 0 || !s.FinishAt.IsZero()) {
 		d.out.FinishAt = d.fresh(later(s.FinishAt, now))
 	}
 	d.out.HighWater = later(s.HighWater, now)
@@ -102,9 +103,6 @@ func Ended(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	}
 	d := newDecider(s, plan, f, now)
 	d.drainBuffer()
-	if plan.Finish > 0 && s.FinishAt.IsZero() && d.free() {
-		d.out.FinishAt = d.fresh(now.Add(plan.Finish))
-	}
 	return d.finish()
 }
 
@@ -213,11 +211,6 @@ func (d *decider) decide(nominal time.Time) {
 		d.start(&o)
 	default:
 		d.overlap(&o)
-	}
-	if o.Decision == DecidedSkipped && d.plan.Finish > 0 && d.free() && d.out.FinishAt.IsZero() {
-		// A finish that was skipped has no end to count from. Without this
-		// the loop would die here.
-		d.out.FinishAt = d.fresh(d.now.Add(d.plan.Finish))
 	}
 	d.out.Occurrences = append(d.out.Occurrences, o)
 }
@@ -375,6 +368,11 @@ func (d *decider) finish() Firing {
 	out := &d.out
 	out.State = d.s.State
 	spent := d.s.MaxRuns > 0 && out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns
+	if d.plan.Finish > 0 && out.FinishAt.IsZero() && d.free() {
+		// A run ended just now, or it was skipped and has no end to count
+		// from. Without this the loop would die here.
+		out.FinishAt = d.fresh(d.now.Add(d.plan.Finish))
+	}
 	if ended := !d.s.End.IsZero() && out.FinishAt.After(d.s.End); ended || spent {
 		out.FinishAt = time.Time{}
 	}
@@ -391,13 +389,13 @@ func (d *decider) finish() Firing {
 }
 
 // over reports that no run can follow by itself. Runs that wait in the buffer
-// hold it open until they start, and a rule from the finish does as long as a
-// finish now would lead to a run before the end.
+// hold it open until they start, and a rule from the finish does while a run is
+// under way whose finish would lead to another before the end.
 func (d *decider) over(spent bool) bool {
 	if spent {
 		return len(d.buffered) == 0
 	}
-	if d.plan.Finish > 0 && (d.s.End.IsZero() || !d.now.Add(d.plan.Finish).After(d.s.End)) {
+	if d.plan.Finish > 0 && !d.free() && (d.s.End.IsZero() || !d.fresh(d.now.Add(d.plan.Finish)).After(d.s.End)) {
 		return false
 	}
 	return len(d.s.Rules) > 0 && len(d.buffered) == 0
@@ -421,7 +419,7 @@ func (d *decider) fresh(t time.Time) time.Time {
 func (d *decider) finishTime(run []time.Time) time.Time {
 	t := d.s.FinishAt
 	planned := d.plan.next(d.s, t.Add(-time.Microsecond)).Equal(t)
-	if planned && !slices.ContainsFunc(run, t.Equal) {
+	if planned && t.After(d.s.HighWater) && !slices.ContainsFunc(run, t.Equal) {
 		return t.Add(time.Microsecond)
 	}
 	return t

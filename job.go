@@ -23,7 +23,7 @@ type Job struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Output      json.RawMessage `json:"output,omitempty" doc:"What the last attempt returned"`
 	Tags        []string        `json:"tags,omitempty"`
-	Trigger     Trigger         `json:"trigger" enum:"enqueue,schedule,manual"`
+	Trigger     Trigger         `json:"trigger" enum:"enqueue,schedule,manual,backfill"`
 	Schedule    string          `json:"schedule,omitempty" doc:"Name of the schedule it belongs to"`
 	ScheduleID  int64           `json:"schedule_id,omitempty"`
 	Generation  int64           `json:"generation,omitempty" doc:"Of the schedule, when it fired"`
@@ -137,12 +137,15 @@ func (n NewJob) Validate(now time.Time) error {
 	if n.Timeout != 0 && (n.Timeout < MinTimeout || n.Timeout > MaxTimeout) {
 		p.addf("timeout", n.Timeout, "is outside %s to %s", MinTimeout, MaxTimeout)
 	}
-	for field, key := range map[string]string{"key": n.Key, "active_key": n.ActiveKey} {
-		if clean, cut := CleanText(key, MaxKey); cut || clean != key {
-			p.add(field, key, fmt.Sprintf("is not plain text of at most %d bytes", MaxKey), "")
-		}
-	}
+	checkKey(&p, "key", n.Key)
+	checkKey(&p, "active_key", n.ActiveKey)
 	return p.err(fmt.Sprintf("job for task %q", n.Task))
+}
+
+func checkKey(p *problems, field, key string) {
+	if clean, cut := CleanText(key, MaxKey); cut || clean != key {
+		p.add(field, key, fmt.Sprintf("is not plain text of at most %d bytes", MaxKey), "")
+	}
 }
 
 func (n NewJob) validateTimes(p *problems, now time.Time) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Page is a part of a list and where the next part begins.
+// Page is a part of a list and where the next part begins. The page of a log
+// has a next cursor even at its end, because a log goes on.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty" doc:"Cursor for the next page; empty on the last"`
@@ -66,7 +67,7 @@ func (f JobFilter) Validate() error {
 	var p problems
 	for _, s := range f.States {
 		if !slices.Contains(JobStates, s) {
-			p.add("state", string(s), "is not a job state", fmt.Sprint("one of ", JobStates))
+			p.add("states", string(s), "is not a job state", fmt.Sprint("one of ", JobStates))
 		}
 	}
 	return p.err("job filter")
@@ -149,4 +150,17 @@ type Event struct {
 	At   time.Time `json:"at"`
 	Job  *Job      `json:"job,omitempty"`
 	Edit *Audit    `json:"edit,omitempty"`
+}
+
+// CalendarFilter selects calendars, by name.
+type CalendarFilter struct {
+	Paging
+	Namespace string // * for all
+}
+
+// BackfillFilter selects backfills, newest first.
+type BackfillFilter struct {
+	Paging
+	Namespace string // * for all
+	Schedule  string
 }

@@ -9,6 +9,7 @@ import (
 // transaction: all of it, or nothing.
 type Manifest struct {
 	Queues    []Queue    `json:"queues,omitempty"`
+	Calendars []Calendar `json:"calendars,omitempty"`
 	Tasks     []Task     `json:"tasks,omitempty"`
 	Schedules []Schedule `json:"schedules,omitempty"`
 }
@@ -22,6 +23,10 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 	var out Manifest
 	for _, q := range m.Queues {
 		out.Queues = append(out.Queues, q.WithDefaults())
+	}
+	for _, c := range m.Calendars {
+		c.Namespace = or(c.Namespace, namespace)
+		out.Calendars = append(out.Calendars, c.WithDefaults())
 	}
 	for _, t := range m.Tasks {
 		t.Namespace = or(t.Namespace, namespace)
@@ -38,7 +43,7 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 // names a task which exists nowhere is found when it is applied.
 func (m Manifest) Validate(now time.Time) error {
 	var p problems
-	if n := len(m.Queues) + len(m.Tasks) + len(m.Schedules); n > MaxManifest {
+	if n := len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules); n > MaxManifest {
 		p.addf("manifest", n, "has more than %d definitions", MaxManifest)
 		return p.err("manifest")
 	}
@@ -53,6 +58,11 @@ func (m Manifest) Validate(now time.Time) error {
 		path := fmt.Sprintf("queues[%d]", i)
 		once(path, "queue "+q.Name)
 		p.nest(path, q.Validate())
+	}
+	for i, c := range m.Calendars {
+		path := fmt.Sprintf("calendars[%d]", i)
+		once(path, "calendar "+c.Namespace+"/"+c.Name)
+		p.nest(path, c.Validate())
 	}
 	for i, t := range m.Tasks {
 		path := fmt.Sprintf("tasks[%d]", i)
@@ -70,7 +80,7 @@ func (m Manifest) Validate(now time.Time) error {
 // Change is one line of the plan of an apply.
 type Change struct {
 	Action    Action   `json:"action" enum:"create,update,delete,keep"`
-	Noun      string   `json:"noun" enum:"queue,task,schedule"`
+	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule"`
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	Fields    []string `json:"fields,omitempty" doc:"For an update: what differs, as field: before -> after"`
@@ -97,5 +107,5 @@ type Applied struct {
 type ApplyOptions struct {
 	Namespace string `json:"namespace,omitempty" doc:"For definitions that name none, and the one that prune is about; default: default"`
 	DryRun    bool   `json:"dry_run,omitempty" doc:"Only say what would change"`
-	Prune     bool   `json:"prune,omitempty" doc:"Delete tasks and schedules of the namespace that the manifest does not name"`
+	Prune     bool   `json:"prune,omitempty" doc:"Delete calendars, tasks and schedules of the namespace that the manifest does not name"`
 }

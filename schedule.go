@@ -53,11 +53,14 @@ type Schedule struct {
 
 // Rule is one rule of a schedule: exactly one of its fields but for anchor.
 type Rule struct {
-	Cron   string      `json:"cron,omitempty" doc:"Cron expression, such as 30 2 * * MON-FRI or @daily"`
-	RRule  string      `json:"rrule,omitempty" doc:"RFC 5545 recurrence with its DTSTART, as pasted from a calendar"`
-	Every  Duration    `json:"every,omitempty" doc:"Interval, such as 90s"`
-	Anchor Anchor      `json:"anchor,omitempty" enum:"plan,finish" doc:"What every counts from: the plan (fixed rate) or the finish of the run before; default: plan"`
-	At     []time.Time `json:"at,omitempty" doc:"Single instants"`
+	Cron    string      `json:"cron,omitempty" doc:"Cron expression, such as 30 2 * * MON-FRI or @daily"`
+	RRule   string      `json:"rrule,omitempty" doc:"RFC 5545 recurrence: a pasted iCalendar block, or FREQ=… with the fields below beside it"`
+	DTStart string      `json:"dtstart,omitempty" doc:"Begin of the rrule, as 2026-01-31T09:00:00 in the schedule's zone; default: the schedule's start"`
+	RDate   []string    `json:"rdate,omitempty" doc:"Times added to the rrule, written like dtstart"`
+	ExDate  []string    `json:"exdate,omitempty" doc:"Times taken out of the rrule, written like dtstart"`
+	Every   Duration    `json:"every,omitempty" doc:"Interval, such as 90s"`
+	Anchor  Anchor      `json:"anchor,omitempty" enum:"plan,finish" doc:"What every counts from: the plan (fixed rate) or the finish of the run before; default: plan"`
+	At      []time.Time `json:"at,omitempty" doc:"Single instants"`
 }
 
 // Anchor is what an interval counts from.
@@ -177,7 +180,7 @@ func (s Schedule) Validate(now time.Time) error {
 		p.addf("rules", len(s.Rules), "has more than %d entries", MaxRules)
 		return p.err(fmt.Sprintf("schedule %q", s.Name))
 	}
-	plan, err := s.plan(&p)
+	plan, err := s.plan(&p, now)
 	if err == nil && len(p) == 0 && len(s.Rules) > 0 && !plan.everAfter(now, s) {
 		p.add("rules", s.ruleText(), "never match after "+now.UTC().Format(time.RFC3339),
 			"check dates, years, start and end")
@@ -272,7 +275,14 @@ func (s Schedule) RuleText() string {
 type Plan struct {
 	Times  cron.Times    // all rules but those from the finish; nil when there are none
 	Finish time.Duration // shortest interval of the rules from the finish; 0 when there are none
+	rules  []ruled       // what Times is the union of
 	gate   gate
+}
+
+// ruled is a rule beside what it was compiled to.
+type ruled struct {
+	Rule
+	times cron.Times
 }
 
 // Plan compiles the rules, and the calendars that the schedule names, which
@@ -280,7 +290,7 @@ type Plan struct {
 // callers keep the result by (id, generation).
 func (s Schedule) Plan(calendars ...Calendar) (Plan, error) {
 	var p problems
-	plan, err := s.plan(&p)
+	plan, err := s.plan(&p, time.Time{})
 	plan.gate = s.gate(&p, calendars)
 	if err == nil {
 		err = p.err(fmt.Sprintf("schedule %q", s.Name))
@@ -288,7 +298,9 @@ func (s Schedule) Plan(calendars ...Calendar) (Plan, error) {
 	return plan, err
 }
 
-func (s Schedule) plan(p *problems) (Plan, error) {
+// plan compiles the rules but not the calendars. A rule that never matches
+// after the given instant is a fault.
+func (s Schedule) plan(p *problems, after time.Time) (Plan, error) {
 	before := len(*p)
 	zone, err := cron.LoadZone(s.Zone)
 	if err != nil {
@@ -299,7 +311,7 @@ func (s Schedule) plan(p *problems) (Plan, error) {
 	for i, r := range s.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		if !r.single() {
-			p.add(path, "", "must have exactly one of cron, rrule, every, at", "")
+			p.add(path, "", "must have exactly one of cron, rrule, every, at", "dtstart, rdate and exdate go with rrule, anchor with every")
 			continue
 		}
 		if r.Anchor == AnchorFinish && r.Every > 0 {
@@ -308,8 +320,9 @@ func (s Schedule) plan(p *problems) (Plan, error) {
 			}
 			continue
 		}
-		if t := r.times(p, path, s, zone); t != nil {
+		if t := r.times(p, path, s, zone, after); t != nil {
 			times = append(times, t)
+			plan.rules = append(plan.rules, ruled{r, t})
 		}
 	}
 	if len(times) == 1 {
@@ -325,6 +338,9 @@ func (s Schedule) plan(p *problems) (Plan, error) {
 
 // single reports whether exactly one way of saying when is used.
 func (r Rule) single() bool {
+	if r.RRule == "" && (r.DTStart != "" || len(r.RDate)+len(r.ExDate) > 0) {
+		return false
+	}
 	n := 0
 	for _, given := range []bool{r.Cron != "", r.RRule != "", r.Every != 0, len(r.At) > 0} {
 		if given {
@@ -335,8 +351,8 @@ func (r Rule) single() bool {
 }
 
 // times compiles one rule that does not count from the finish. Faults go to p.
-func (r Rule) times(p *problems, path string, s Schedule, zone *time.Location) cron.Times {
-	o := cron.Options{Zone: zone, Gap: s.DSTGap, Fold: s.DSTFold, Seed: s.seed()}
+func (r Rule) times(p *problems, path string, s Schedule, zone *time.Location, after time.Time) cron.Times {
+	o := cron.Options{Zone: zone, Gap: s.DSTGap, Fold: s.DSTFold, Seed: s.seed(), Start: s.Start, After: after}
 	if r.Anchor != "" && r.Every == 0 {
 		p.add(path+".anchor", string(r.Anchor), "belongs to a rule with every", "")
 		return nil
@@ -350,7 +366,11 @@ func (r Rule) times(p *problems, path string, s Schedule, zone *time.Location) c
 		}
 		return t
 	case r.RRule != "":
-		t, err := cron.ParseRRule(r.RRule, o)
+		text, ok := r.recurrence(p, path)
+		if !ok {
+			return nil
+		}
+		t, err := cron.ParseRRule(text, o)
 		if err != nil {
 			p.addCron(path+".rrule", r.RRule, err)
 			return nil
@@ -369,6 +389,45 @@ func (r Rule) times(p *problems, path string, s Schedule, zone *time.Location) c
 		return nil
 	}
 	return t
+}
+
+// recurrence is the iCalendar block of a rule, put together from its fields
+// when it has any. Local times without a zone are read in the schedule's.
+func (r Rule) recurrence(p *problems, path string) (block string, ok bool) {
+	if r.DTStart == "" && len(r.RDate)+len(r.ExDate) == 0 {
+		return r.RRule, true
+	}
+	if strings.ContainsAny(r.RRule, ":\r\n") {
+		p.add(path+".rrule", r.RRule, "is a whole block", "put dtstart, rdate and exdate into it, or write FREQ=… alone")
+		return "", false
+	}
+	var b strings.Builder
+	before := len(*p)
+	if r.DTStart != "" {
+		b.WriteString("DTSTART:" + icalTime(p, path+".dtstart", r.DTStart) + "\n")
+	}
+	b.WriteString("RRULE:" + r.RRule + "\n")
+	for i, t := range r.RDate {
+		b.WriteString("RDATE:" + icalTime(p, fmt.Sprintf("%s.rdate[%d]", path, i), t) + "\n")
+	}
+	for i, t := range r.ExDate {
+		b.WriteString("EXDATE:" + icalTime(p, fmt.Sprintf("%s.exdate[%d]", path, i), t) + "\n")
+	}
+	return b.String(), len(*p) == before
+}
+
+// icalTime rewrites a time as RFC 5545 section 3.3.5 has it.
+func icalTime(p *problems, field, text string) string {
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format("20060102T150405")
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UTC().Format("20060102T150405Z")
+	}
+	p.add(field, text, "is not a time", "write 2026-01-31T09:00:00 for the schedule's zone, or 2026-01-31T09:00:00Z")
+	return ""
 }
 
 func (r Rule) every(p *problems, path string, s Schedule) cron.Times {
@@ -481,7 +540,7 @@ func (s Schedule) SameTimes(o Schedule) bool {
 }
 
 func (r Rule) same(o Rule) bool {
-	if r.Cron != o.Cron || r.RRule != o.RRule || r.Every != o.Every || r.Anchor != o.Anchor || len(r.At) != len(o.At) {
+	if r.Cron != o.Cron || r.RRule != o.RRule || r.DTStart != o.DTStart || !slices.Equal(r.RDate, o.RDate) || !slices.Equal(r.ExDate, o.ExDate) || r.Every != o.Every || r.Anchor != o.Anchor || len(r.At) != len(o.At) {
 		return false
 	}
 	for i := range r.At {

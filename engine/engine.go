@@ -1,6 +1,6 @@
 // Package engine runs the loops of a node: it fires schedules that are due,
-// makes delayed jobs ready, gives up lost sessions, and prunes what retention
-// no longer keeps.
+// makes delayed jobs ready, lets backfills go on, gives up lost sessions, and
+// prunes what retention no longer keeps.
 //
 // Every node runs all loops and none leads. Each pass is one transition of the
 // store that takes what is due and leaves alone what another node has locked,
@@ -29,6 +29,7 @@ type Store interface {
 	Promote(ctx context.Context) (belfry.Promoted, error)
 	ReleaseLost(ctx context.Context) (belfry.Released, error)
 	Prune(ctx context.Context) (more bool, err error)
+	Refill(ctx context.Context) (more bool, err error)
 	// Woken returns a channel that is closed when something may be due sooner
 	// than the last pass said.
 	Woken() <-chan struct{}
@@ -80,6 +81,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { e.loop(ctx, "fire", e.fire, e.opt.Store.Woken) })
 	loops.Go(func() { e.loop(ctx, "promote", e.promote, e.opt.Store.Woken) })
+	loops.Go(func() { e.loop(ctx, "backfill", e.backfill, e.opt.Store.Woken) })
 	loops.Go(func() { e.loop(ctx, "release", e.release, never) })
 	loops.Go(func() { e.loop(ctx, "prune", e.prune, never) })
 	if c, ok := e.opt.Store.(Clock); ok && c.LocalClock() {
@@ -174,6 +176,14 @@ func (e *Engine) promote(ctx context.Context) (time.Duration, error) {
 	begun := time.Now()
 	p, err := e.opt.Store.Promote(ctx)
 	return until(p.NextAt, p.Now, begun), err
+}
+
+func (e *Engine) backfill(ctx context.Context) (time.Duration, error) {
+	more, err := e.opt.Store.Refill(ctx)
+	if more {
+		return shortest, err
+	}
+	return longest, err
 }
 
 func (e *Engine) release(ctx context.Context) (time.Duration, error) {

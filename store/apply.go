@@ -25,7 +25,7 @@ func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOpti
 		if err := m.Validate(c.now); err != nil {
 			return err
 		}
-		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyTasks, c.applySchedules} {
+		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules} {
 			changes, err := step(m)
 			if err != nil {
 				return err
@@ -63,6 +63,18 @@ func (c *change) applyQueues(m belfry.Manifest) ([]belfry.Change, error) {
 			return nil, under(fmt.Sprintf("queues[%d]", i), err)
 		}
 		changes = append(changes, changed("queue", "", q.Name, isNew, old, saved))
+	}
+	return changes, nil
+}
+
+func (c *change) applyCalendars(m belfry.Manifest) ([]belfry.Change, error) {
+	var changes []belfry.Change
+	for i, cal := range m.Calendars {
+		saved, old, err := c.saveCalendar(cal)
+		if err != nil {
+			return nil, under(fmt.Sprintf("calendars[%d]", i), err)
+		}
+		changes = append(changes, changed("calendar", cal.Namespace, cal.Name, old.ID == 0, old, saved))
 	}
 	return changes, nil
 }
@@ -131,6 +143,9 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	for _, t := range m.Tasks {
 		named["task/"+t.Namespace+"/"+t.Name] = true
 	}
+	for _, cal := range m.Calendars {
+		named["calendar/"+cal.Namespace+"/"+cal.Name] = true
+	}
 	for _, sc := range m.Schedules {
 		named["schedule/"+sc.Namespace+"/"+sc.Name] = true
 	}
@@ -151,7 +166,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
 		}
 	}
-	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`, namespace)
+	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.s.sql.ForUpdate("tasks"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +176,18 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 				return nil, err
 			}
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
+		}
+	}
+	calendars, err := collect(c.ctx, c.tx, scanCalendar, `select `+calendarColumns+` from calendars where namespace = $1 order by name`, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, cal := range calendars {
+		if !named["calendar/"+namespace+"/"+cal.Name] {
+			if err := c.deleteCalendar(cal); err != nil {
+				return nil, err
+			}
+			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "calendar", Namespace: namespace, Name: cal.Name})
 		}
 	}
 	return changes, nil
@@ -233,8 +260,7 @@ func shown(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// Export is everything of a namespace that a manifest can hold, and all queues
-// that are not as they were at first.
+// Export is everything of a namespace that a manifest can hold, and all queues.
 func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest, err error) {
 	if namespace == "" {
 		namespace = belfry.DefaultNamespace
@@ -257,6 +283,14 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 		for _, t := range tasks {
 			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
 			m.Tasks = append(m.Tasks, t)
+		}
+		calendars, err := collect(ctx, tx, scanCalendar, `select `+calendarColumns+` from calendars where `+w.sql()+` order by namespace, name`, w.args...)
+		if err != nil {
+			return err
+		}
+		for _, cal := range calendars {
+			cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = 0, 0, instant(0), instant(0)
+			m.Calendars = append(m.Calendars, cal)
 		}
 		rows, err := collect(ctx, tx, scanSchedule, `select `+scheduleColumns+` from schedules s where `+w.sql()+` order by namespace, name`, w.args...)
 		for _, r := range rows {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/belfry-run/belfry"
 )
@@ -204,11 +205,19 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	queues, err := collect(c.ctx, c.tx, scanString, `select name from queues`)
+	if err != nil {
+		return nil, err
+	}
 	left = map[int64]string{}
 	var ids []int64
 	for _, r := range rows {
 		if _, ok := tasks[r.TaskID]; !ok {
 			left[r.ID] = "its task was deleted"
+			continue
+		}
+		if !slices.Contains(queues, r.Queue) {
+			left[r.ID] = "its queue was deleted"
 			continue
 		}
 		ids = append(ids, r.ID)

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/belfry-run/belfry"
 )
@@ -214,6 +216,11 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 	if len(rows) == 0 {
 		return taken, nil
 	}
+	// In one order, so that two batches with the same keys do not wait for each
+	// other.
+	slices.SortFunc(rows, func(a, b keyRow) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	keys := c.s.sql.Table(1, "t", Col{"namespace", Text}, Col{"name", Text}, Col{"job_id", Int}, Col{"expires_at", Int})
 	// A second transaction with the same key waits here for the first.
 	if _, err := c.tx.Exec(c.ctx, `
@@ -371,12 +378,18 @@ func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
 // answer fills in the jobs that were there already.
 func (c *change) answer(ins []insertion, taken map[int]int64, held map[[2]string]int64, out []belfry.Enqueued) error {
 	existing := map[int]int64{}
+	instead := map[int64]int64{} // id that was not written -> id that holds its active key
 	for i, in := range ins {
 		out[i].Job = in.Job
 		if id, ok := taken[i]; ok {
 			existing[i] = id
 		} else if id, ok := held[[2]string{in.Namespace, in.ActiveKey}]; ok && in.ActiveKey != "" && id != in.ID {
-			existing[i] = id
+			existing[i], instead[in.ID] = id, id
+		}
+	}
+	for i, id := range existing {
+		if holder, ok := instead[id]; ok {
+			existing[i] = holder
 		}
 	}
 	if len(existing) == 0 {

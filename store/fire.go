@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-
+	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -44,9 +44,16 @@ func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
 	if err != nil {
 		return err
 	}
+	tasks, err := c.taskIDs(rows)
+	if err != nil {
+		return err
+	}
 	all := make([]decided, 0, len(rows))
 	for _, row := range rows {
-		plan, err := c.s.plans.of(row.Schedule)
+		plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+		if err == nil && !tasks[row.TaskID] {
+			err = belfry.Errorf(belfry.Internal, "it has no task")
+		}
 		if err != nil {
 			// Rules are checked when they are saved, so this is a zone that
 			// this machine does not know. It must not hold up the others.
@@ -62,10 +69,29 @@ func (c *change) fire(rows []scheduleRow, out *belfry.Fired) error {
 	return c.applyFirings(all)
 }
 
-// shelve puts off a schedule that cannot be computed, and says so.
+// taskIDs says which of the tasks of these schedules exist.
+func (c *change) taskIDs(rows []scheduleRow) (map[int64]bool, error) {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.TaskID
+	}
+	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where id in (select id from `+c.s.idTable(1)+`)`, idRows(unique(ids)))
+	there := make(map[int64]bool, len(found))
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, err
+}
+
+// shelve puts off a schedule that cannot be computed, and says so. A loop that
+// counts from the finish goes on from there.
 func (c *change) shelve(row scheduleRow, cause error) error {
 	c.s.opt.Logger.Error("schedule cannot be computed, put off for a minute", "schedule", row.Name, "namespace", row.Namespace, "error", cause)
-	_, err := c.tx.Exec(c.ctx, `update schedules set next_at = $2 where id = $1`, row.ID, micros(c.now.Add(time.Minute)))
+	next, finish := c.now.Add(time.Minute), row.FinishAt
+	if fromFinish(row.Schedule) {
+		finish = next
+	}
+	_, err := c.tx.Exec(c.ctx, `update schedules set next_at = $2, finish_at = $3 where id = $1`, row.ID, micros(next), micros(finish))
 	return err
 }
 
@@ -84,11 +110,24 @@ func jobsOf(f belfry.Firing) (n int) {
 // above what any overlap policy but allow can lead to.
 const maxActive = 2000
 
+// indifferent reports that a schedule decides the same whatever runs, so that
+// its backlog, which may be long, need not be read.
+func indifferent(s belfry.Schedule) bool {
+	return s.Overlap == belfry.OverlapAllow && !fromFinish(s)
+}
+
+func fromFinish(s belfry.Schedule) bool {
+	return slices.ContainsFunc(s.Rules, func(r belfry.Rule) bool { return r.Anchor == belfry.AnchorFinish })
+}
+
 // facts reads what the decisions about these schedules depend on.
 func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
+	var ids, blocked []int64
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+		if !indifferent(r.Schedule) {
+			blocked = append(blocked, r.ID)
+		}
 	}
 	in := idRows(ids)
 	type activeJob struct{ schedule, job int64 }
@@ -96,10 +135,12 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 		return a, r.Scan(&a.schedule, &a.job)
 	}, `
 		select schedule_id, id
-		from jobs
-		where schedule_id > 0 and schedule_id in (select id from `+c.s.idTable(1)+`)
-		order by id
-		limit $2`, in, maxActive+len(ids))
+		from (
+			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
+			from jobs
+			where schedule_id > 0 and schedule_id in (select id from `+c.s.idTable(1)+`)) as numbered
+		where place <= $2
+		order by id`, idRows(blocked), maxActive)
 	if err != nil {
 		return nil, err
 	}
@@ -378,6 +419,7 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 		out.Jobs = len(queues)
 		for _, q := range unique(queues) {
 			c.wake(topicQueue(q))
+			c.wake(topicJobs) // for claims that wait for several queues
 		}
 		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' order by due_at limit 1`)
 		out.NextAt = instant(next)

@@ -18,6 +18,12 @@ type logRow struct {
 	Text   string `json:"text"`
 }
 
+// piece is what a piece of log is known by.
+type piece struct {
+	belfry.Ref
+	seq int
+}
+
 // Append keeps pieces of logs. Only the session that holds a job may write its
 // log, under the lease it holds it by.
 func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
@@ -25,13 +31,18 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 		return belfry.Errorf(belfry.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", belfry.MaxBatch)
 	}
 	return s.write(ctx, "append log", func(c *change) error {
-		rows := make([]logRow, len(ls))
-		for i, l := range ls {
+		rows, seen := make([]logRow, 0, len(ls)), make(map[piece]bool, len(ls))
+		for _, l := range ls {
 			if err := l.Validate(); err != nil {
 				return err
 			}
+			id := piece{l.Ref, l.Seq}
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
 			clean, _ := belfry.CleanText(l.Text, belfry.MaxLogPiece)
-			rows[i] = logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), clean}
+			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), clean})
 		}
 		// Only one session may write under a lease, and it waits for each
 		// answer, so looking before writing is enough to drop what comes twice.

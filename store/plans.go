@@ -1,21 +1,42 @@
 package store
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/belfry-run/belfry"
 )
 
-// plans keeps compiled rules. A schedule's times change only with its
-// generation, so (id, generation) is all there is to know.
+// plans keeps compiled rules by the id of their schedule. Neither id nor
+// generation says whether they still are the right ones: a change that was
+// taken back, such as a dry run, gives both to the next. So the rules
+// themselves are compared.
 type plans struct {
 	mu   sync.Mutex
 	byID map[int64]planned
 }
 
 type planned struct {
-	generation int64
-	plan       belfry.Plan
+	of        belfry.Schedule
+	calendars string
+	plan      belfry.Plan
+}
+
+func (p planned) isOf(s belfry.Schedule, calendars string) bool {
+	return p.of.Namespace == s.Namespace && p.of.Name == s.Name && p.of.SameTimes(s) && p.calendars == calendars &&
+		slices.Equal(p.of.Blackout, s.Blackout) && slices.Equal(p.of.Within, s.Within)
+}
+
+// stamp names versions of calendars. The instant of the edit is in it for the
+// reason above: a version that was taken back had another one.
+func stamp(calendars []belfry.Calendar) string {
+	var b strings.Builder
+	for _, c := range calendars {
+		fmt.Fprintf(&b, "%d.%d.%d ", c.ID, c.Generation, micros(c.UpdatedAt))
+	}
+	return b.String()
 }
 
 // maxPlans bounds the cache. A plan takes about a kilobyte and some
@@ -24,13 +45,14 @@ const maxPlans = 50_000
 
 func newPlans() *plans { return &plans{byID: map[int64]planned{}} }
 
-func (p *plans) of(s belfry.Schedule) (belfry.Plan, error) {
+func (p *plans) of(s belfry.Schedule, calendars []belfry.Calendar) (belfry.Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.byID[s.ID]; ok && known.generation == s.Generation {
+	versions := stamp(calendars)
+	if known, ok := p.byID[s.ID]; ok && known.isOf(s, versions) {
 		return known.plan, nil
 	}
-	plan, err := s.Plan()
+	plan, err := s.Plan(calendars...)
 	if err != nil {
 		return plan, err
 	}
@@ -40,6 +62,8 @@ func (p *plans) of(s belfry.Schedule) (belfry.Plan, error) {
 			break
 		}
 	}
-	p.byID[s.ID] = planned{s.Generation, plan}
+	p.byID[s.ID] = planned{belfry.Schedule{Namespace: s.Namespace, Name: s.Name, Rules: slices.Clone(s.Rules), Zone: s.Zone,
+		DSTGap: s.DSTGap, DSTFold: s.DSTFold, Start: s.Start, End: s.End,
+		Blackout: slices.Clone(s.Blackout), Within: slices.Clone(s.Within)}, versions, plan}
 	return plan, nil
 }

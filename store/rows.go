@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-
 	"encoding/base64"
 	"encoding/json"
 	"fmt"

@@ -85,7 +85,7 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	}
 	sc.ID, sc.Generation, sc.State, sc.CreatedAt, sc.UpdatedAt = ids[0], 1, belfry.ScheduleActive, c.now, c.now
 	sc.HighWater, sc.FinishAt, sc.Runs = instant(0), instant(0), 0
-	plan, err := c.s.plans.of(sc)
+	plan, err := c.s.planOf(c.ctx, c.tx, sc)
 	if err != nil {
 		return sc, err
 	}
@@ -113,7 +113,7 @@ func begun(sc *belfry.Schedule, f belfry.Firing) {
 }
 
 func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
-	t, err := c.s.task(c.ctx, c.tx, sc.Namespace, sc.Task)
+	t, err := c.lockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
 	if belfry.CodeOf(err) == belfry.NotFound {
 		return t, belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
 	}
@@ -187,7 +187,7 @@ func (c *change) decideOne(row scheduleRow, decide func(belfry.Schedule, belfry.
 	if err != nil {
 		return row.Schedule, err
 	}
-	plan, err := c.s.plans.of(row.Schedule)
+	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
 	if err != nil {
 		return row.Schedule, err
 	}
@@ -380,6 +380,9 @@ func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p b
 	before, err := decodeIDCursor(f.Cursor)
 	if err != nil {
 		return p, err
+	}
+	if f.Namespace == "" {
+		f.Namespace = belfry.DefaultNamespace
 	}
 	limit := f.Bound()
 	err = s.db.Read(ctx, func(tx Tx) error {

@@ -35,21 +35,12 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 		return out, err
 	}
 	err = s.write(ctx, "open session", func(c *change) error {
-		out = belfry.Session{ID: id.String(), TTL: belfry.Duration(s.opt.SessionTTL), Queues: map[string]int{}}
-		queues, err := collect(ctx, c.tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
-		if err != nil {
-			return err
+		out = belfry.Session{ID: id.String(), TTL: w.TTL}
+		if out.TTL == 0 {
+			out.TTL = belfry.Duration(s.opt.SessionTTL)
 		}
-		for _, q := range queues {
-			slots, serves := w.Queues[q.Name]
-			if !serves {
-				continue
-			}
-			if slots == 0 {
-				slots = q.Concurrency
-			}
-			out.Queues[q.Name] = slots
-			out.Order = append(out.Order, q.Name)
+		if out.Queues, out.Order, err = c.slots(w); err != nil {
+			return err
 		}
 		for name := range w.Queues {
 			if _, ok := out.Queues[name]; !ok {
@@ -57,12 +48,31 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 			}
 		}
 		_, err = c.tx.Exec(ctx, `
-			insert into sessions (id, name, namespace, doc, started_at, renewed_at, expires_at)
-			values ($1, $2, $3, $4, $5, $5, $6)`,
-			out.ID, w.Name, w.Namespace, text(w), micros(c.now), micros(c.now.Add(s.opt.SessionTTL)))
+			insert into sessions (id, name, namespace, doc, ttl, started_at, renewed_at, expires_at)
+			values ($1, $2, $3, $4, $5, $6, $6, $7)`,
+			out.ID, w.Name, w.Namespace, text(w), out.TTL.D().Microseconds(), micros(c.now), micros(c.now.Add(out.TTL.D())))
 		return err
 	})
 	return out, err
+}
+
+// slots is how many jobs of each of its queues a worker runs at the same time,
+// and the queues by priority.
+func (c *change) slots(w belfry.WorkerInfo) (slots map[string]int, order []string, err error) {
+	queues, err := collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
+	slots = map[string]int{}
+	for _, q := range queues {
+		n, serves := w.Queues[q.Name]
+		if !serves {
+			continue
+		}
+		if n == 0 {
+			n = q.Concurrency
+		}
+		slots[q.Name] = n
+		order = append(order, q.Name)
+	}
+	return slots, order, err
 }
 
 // errSession says that a session is no more.
@@ -89,16 +99,19 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 	}
 	err = s.write(ctx, "renew", func(c *change) error {
 		out = belfry.Renewal{}
-		drain, found, err := first(ctx, c.tx, scanInt, `
+		w, found, err := first(ctx, c.tx, scanSession, `
 			update sessions
-			set renewed_at = $2, expires_at = $3
+			set renewed_at = $2, expires_at = $2 + ttl
 			where id = $1 and ended_at = 0
-			returning drain`, session, micros(c.now), micros(c.now.Add(s.opt.SessionTTL)))
+			returning `+sessionColumns, session, micros(c.now))
 		if err != nil || !found {
 			out.Lost = !found
 			return err
 		}
-		out.Drain = drain != 0
+		out.Drain = w.Drain
+		if out.Queues, _, err = c.slots(w.WorkerInfo); err != nil {
+			return err
+		}
 		return c.reconcile(session, holding, &out)
 	})
 	return out, err
@@ -208,7 +221,7 @@ func (c *change) orphans(cond string, outcome belfry.Outcome, why string, args .
 	return len(rows), c.settle(lost)
 }
 
-// Workers lists living sessions, oldest first, and with ended also those that
+// Workers lists living sessions, newest first, and with ended also those that
 // ended, up to a thousand.
 func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerState, err error) {
 	all = []belfry.WorkerState{}

@@ -116,6 +116,9 @@ func (c *change) settle(fs []finishing) error {
 	return err
 }
 
+// maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
+const maxSignal = 64
+
 func (c *change) settleWith(fs []finishing) (map[int64]belfry.Settlement, error) {
 	if len(fs) == 0 {
 		return nil, nil
@@ -131,6 +134,8 @@ func (c *change) settleWith(fs []finishing) (map[int64]belfry.Settlement, error)
 		if f.fin.Error, _ = belfry.CleanText(f.fin.Error, belfry.MaxError); !known {
 			f.fin.NoRetry = true // its task was deleted meanwhile
 		}
+		f.fin.Signal, _ = belfry.CleanText(f.fin.Signal, maxSignal)
+		fs[i].fin.Signal = f.fin.Signal
 		s := belfry.Settle(f.row.Job, task.Retry, f.fin, c.now)
 		answers[f.row.ID] = s
 		ends[i] = ending{row: f.row, settled: s, output: f.fin.Output}
@@ -235,6 +240,9 @@ func (c *change) end(ends []ending, follow bool) error {
 			continue
 		}
 		done = append(done, row)
+		if e.row.Trigger == belfry.TriggerBackfill {
+			c.wake(topicEngine) // the next one may be waiting for it
+		}
 		if e.row.ScheduleID > 0 {
 			scheduled = append(scheduled, e.row.ScheduleID)
 		}
@@ -329,9 +337,12 @@ func (c *change) follow(ids []int64) error {
 	}
 	all := make([]decided, 0, len(rows))
 	for _, r := range rows {
-		plan, err := c.s.plans.of(r.Schedule)
-		if err != nil {
-			return err
+		plan, err := c.s.planOf(c.ctx, c.tx, r.Schedule)
+		if err != nil { // the job has ended all the same
+			if err := c.shelve(r, err); err != nil {
+				return err
+			}
+			continue
 		}
 		all = append(all, decided{r, belfry.Ended(r.Schedule, plan, facts[r.ID], c.now)})
 	}
@@ -343,12 +354,7 @@ func concernedByEnd(s belfry.Schedule) bool {
 	case belfry.OverlapBufferOne, belfry.OverlapBufferAll, belfry.OverlapCancelOther:
 		return true
 	}
-	for _, r := range s.Rules {
-		if r.Anchor == belfry.AnchorFinish {
-			return true
-		}
-	}
-	return s.MaxRuns > 0
+	return fromFinish(s) || s.MaxRuns > 0
 }
 
 // withdraw ends jobs that have not started.

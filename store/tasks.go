@@ -38,6 +38,9 @@ func noTask(namespace, name string) error {
 }
 
 func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error) {
+	if len(names) == 0 {
+		return map[taskName]belfry.Task{}, nil
+	}
 	tasks, err := collect(c.ctx, c.tx, scanTask, `
 		select `+taskColumns+`
 		from tasks
@@ -75,10 +78,20 @@ func unique[T comparable](all []T) []T {
 }
 
 func (s *Store) task(ctx context.Context, tx Tx, namespace, name string) (belfry.Task, error) {
+	return s.taskWith(ctx, tx, namespace, name, "")
+}
+
+// lockTask is task, and nobody else changes or deletes it before this
+// transaction ends.
+func (c *change) lockTask(namespace, name string) (belfry.Task, error) {
+	return c.s.taskWith(c.ctx, c.tx, namespace, name, c.s.sql.ForUpdate("tasks"))
+}
+
+func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (belfry.Task, error) {
 	t, found, err := first(ctx, tx, scanTask, `
 		select `+taskColumns+`
 		from tasks
-		where namespace = $1 and name = $2`, namespace, name)
+		where namespace = $1 and name = $2`+suffix, namespace, name)
 	if err == nil && !found {
 		err = noTask(namespace, name)
 	}
@@ -141,7 +154,7 @@ func (s *Store) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 }
 
 func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
-	old, err := c.s.task(c.ctx, c.tx, t.Namespace, t.Name)
+	old, err := c.lockTask(t.Namespace, t.Name)
 	if err != nil {
 		return t, err
 	}
@@ -170,7 +183,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 // started are withdrawn; those that run are not retried.
 func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete task", func(c *change) error {
-		t, err := s.task(ctx, c.tx, namespace, name)
+		t, err := c.lockTask(namespace, name)
 		if err != nil {
 			return err
 		}

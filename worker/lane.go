@@ -17,13 +17,13 @@ import (
 type lane struct {
 	life    *life
 	queue   string
-	slots   int
 	once    bool // return when nothing is ready
 	reserve []*attempt
 	started sync.WaitGroup
 	wake    chan struct{}
 
 	mu        sync.Mutex
+	slots     int
 	running   int
 	unsettled int // ended here, and not yet answered by the broker
 }
@@ -116,6 +116,16 @@ func (l *lane) start() {
 // gets it. The broker's own deadline for the attempt runs since the claim, and
 // has [belfry.DeadlineGrace] to spare.
 const reserveFor = time.Duration(belfry.DeadlineGrace) / 2
+
+// resize takes over the number of slots that the broker says. Attempts beyond
+// a smaller one go on; their slots are not filled again.
+func (l *lane) resize(slots int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slots > 0 {
+		l.slots = slots
+	}
+}
 
 func (l *lane) takeSlot() bool {
 	l.mu.Lock()

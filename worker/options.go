@@ -33,6 +33,10 @@ type Options struct {
 	// Poll is how long one claim waits for a job. The broker wakes it earlier;
 	// this is the fallback. 10ms to 5s; default: 1s.
 	Poll time.Duration
+	// Lease is how long the worker's session lives without a renewal, and so
+	// how long its jobs stay with it after it was lost. 1s to 10m; default:
+	// the broker's, 30s.
+	Lease time.Duration
 	// Grace is how long running jobs may go on at shutdown before they are
 	// cancelled and handed back. Negative: not at all. Default: 30s.
 	Grace time.Duration
@@ -120,6 +124,8 @@ func (o Options) validate() error {
 		return belfry.InvalidField("poll", o.Poll.String(), fmt.Sprintf("is outside %s to %s", minPoll, maxPoll), "")
 	case o.Prefetch < 0 || o.Prefetch > maxPrefetch:
 		return belfry.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is outside 0 to %d", maxPrefetch), "")
+	case o.Lease != 0 && (o.Lease < belfry.MinSessionTTL.D() || o.Lease > belfry.MaxSessionTTL.D()):
+		return belfry.InvalidField("lease", o.Lease.String(), fmt.Sprintf("is outside %s to %s", belfry.MinSessionTTL, belfry.MaxSessionTTL), "")
 	case o.Patience < 0:
 		return belfry.InvalidField("patience", o.Patience.String(), "is negative", "")
 	}
@@ -147,6 +153,7 @@ func (o Options) info() belfry.WorkerInfo {
 		Kinds:     slices.Sorted(maps.Keys(o.Executors)),
 		Queues:    maps.Clone(o.Queues),
 		Version:   o.Version,
+		TTL:       belfry.Duration(o.Lease),
 	}
 	if h, ok := o.Executors[belfry.KindFunc].(*Handlers); ok {
 		w.Funcs = h.Names()

@@ -74,6 +74,9 @@ func (l *life) renewOnce(ctx context.Context) error {
 	case l.lease.extend(sent):
 		l.drain.Store(r.Drain)
 		l.cancel(r.Cancel)
+		for _, lane := range l.lanes {
+			lane.resize(r.Queues[lane.queue])
+		}
 		l.wakeLanes()
 	default:
 		l.lease.check() // the answer came after the end: let the fence fall
@@ -81,7 +84,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 	return nil
 }
 
-// wakeLanes lets them see that draining began or ended.
+// wakeLanes lets them see that draining began or ended, or slots were added.
 func (l *life) wakeLanes() {
 	for _, lane := range l.lanes {
 		signal(lane.wake)

@@ -26,6 +26,9 @@ type RunnerOptions struct {
 	// Poll is the fallback to wake-ups: how long a new job may go unnoticed at
 	// worst. 10ms to 5s; default: 1s.
 	Poll time.Duration
+	// Lease is how long its jobs stay with it when the program is lost. 1s to
+	// 10m; default: the broker's, 30s.
+	Lease time.Duration
 	// Grace is how long Stop lets running jobs go on before they are cancelled
 	// and handed back. Negative: not at all. Default: 30s.
 	Grace time.Duration
@@ -56,7 +59,7 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 	w, err := New(Options{
 		Broker: o.Broker, Handlers: o.Handlers, Executors: o.Executors,
 		Queues: map[string]int{queue: o.Concurrency},
-		Poll:   o.Poll, Grace: o.Grace, Name: o.Name, Namespace: o.Namespace,
+		Poll:   o.Poll, Lease: o.Lease, Grace: o.Grace, Name: o.Name, Namespace: o.Namespace,
 		Logger: o.Logger, Observer: o.Observer,
 	})
 	if err != nil {

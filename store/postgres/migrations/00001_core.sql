@@ -207,6 +207,7 @@ create table sessions (
 	name       text not null,
 	namespace  text not null,
 	doc        text not null, -- the worker's own words as JSON
+	ttl        bigint not null,
 	started_at bigint not null,
 	renewed_at bigint not null,
 	expires_at bigint not null,

@@ -213,6 +213,7 @@ create table sessions (
 	name       text not null,
 	namespace  text not null,
 	doc        text not null, -- the worker's own words as JSON
+	ttl        integer not null,
 	started_at integer not null,
 	renewed_at integer not null,
 	expires_at integer not null,

@@ -1,0 +1,132 @@
+package belfry
+
+import (
+	"fmt"
+	"time"
+)
+
+// Backfill runs nominal times of a schedule that lie in the past: a range of
+// them, one after another or all at once, beside the plan. The schedule's own
+// cadence, high-water mark and run count stay as they are.
+type Backfill struct {
+	Namespace   string    `json:"namespace,omitempty" doc:"Default: default"`
+	Schedule    string    `json:"schedule" doc:"Name of the schedule"`
+	From        time.Time `json:"from" doc:"First nominal time, inclusive"`
+	To          time.Time `json:"to" doc:"Last nominal time, inclusive; not after now"`
+	Overlap     Overlap   `json:"overlap,omitempty" enum:"buffer_all,allow" doc:"buffer_all runs one after another, allow does not wait; default: buffer_all"`
+	OnlyMissing bool      `json:"only_missing,omitempty" doc:"Leave out nominal times that became a job already"`
+	Limit       int       `json:"limit,omitempty" doc:"Most jobs it may make; default: 1000; at most 100000"`
+	Note        string    `json:"note,omitempty" doc:"Why"`
+
+	ID         int64         `json:"id,omitempty" readOnly:"true"`
+	ScheduleID int64         `json:"schedule_id,omitempty" readOnly:"true"`
+	State      BackfillState `json:"state,omitempty" readOnly:"true"`
+	Done       time.Time     `json:"done,omitzero" readOnly:"true" doc:"Nominal times up to here are dealt with"`
+	Made       int           `json:"made,omitempty" readOnly:"true" doc:"Jobs made"`
+	LeftOut    int           `json:"left_out,omitempty" readOnly:"true" doc:"Nominal times left out because they had a job, or a calendar keeps them out"`
+	CreatedAt  time.Time     `json:"created_at,omitzero" readOnly:"true"`
+	CreatedBy  string        `json:"created_by,omitempty" readOnly:"true"`
+	EndedAt    time.Time     `json:"ended_at,omitzero" readOnly:"true"`
+}
+
+// BackfillState is whether a backfill makes jobs.
+type BackfillState string
+
+// A backfill that reached its limit is completed, with Done short of To.
+const (
+	BackfillActive    BackfillState = "active"
+	BackfillPaused    BackfillState = "paused"
+	BackfillCompleted BackfillState = "completed"
+	BackfillCanceled  BackfillState = "canceled"
+)
+
+// Limits of a backfill.
+const (
+	DefaultBackfillLimit = 1000
+	MaxBackfillLimit     = 100_000
+	// BackfillStep is how many nominal times one pass deals with.
+	BackfillStep = 200
+)
+
+// TriggerBackfill is who asked for a job of a backfill.
+const TriggerBackfill Trigger = "backfill"
+
+// WithDefaults fills what was left out.
+func (b Backfill) WithDefaults() Backfill {
+	b.Namespace = or(b.Namespace, DefaultNamespace)
+	b.Overlap = or(b.Overlap, OverlapBufferAll)
+	b.Limit = or(b.Limit, DefaultBackfillLimit)
+	b.From, b.To = Micro(b.From), Micro(b.To)
+	return b
+}
+
+// Validate says everything that is wrong with a backfill that has its defaults.
+func (b Backfill) Validate(now time.Time) error {
+	var p problems
+	checkName(&p, "namespace", b.Namespace)
+	checkName(&p, "schedule", b.Schedule)
+	switch {
+	case b.From.IsZero():
+		p.add("from", "", "is missing", "the first nominal time to run")
+	case b.To.IsZero():
+		p.add("to", "", "is missing", "the last nominal time to run")
+	case b.To.Before(b.From):
+		p.add("to", b.To.Format(time.RFC3339), "is before from", "")
+	case b.To.After(now):
+		p.add("to", b.To.Format(time.RFC3339), "is in the future", "the schedule itself runs what is to come")
+	}
+	if b.Overlap != OverlapBufferAll && b.Overlap != OverlapAllow {
+		p.add("overlap", string(b.Overlap), "makes no sense for a backfill", "buffer_all to run one after another, allow not to wait")
+	}
+	if b.Limit < 1 || b.Limit > MaxBackfillLimit {
+		p.addf("limit", b.Limit, "is outside 1 to %d", MaxBackfillLimit)
+	}
+	if len(b.Note) > MaxDescription {
+		p.addf("note", len(b.Note), "has more than %d bytes", MaxDescription)
+	}
+	return p.err(fmt.Sprintf("backfill of schedule %q", b.Schedule))
+}
+
+// Refill is the answer of [Fill]: the nominal times to run now, and the
+// backfill's new state.
+type Refill struct {
+	Run []time.Time
+	Backfill
+}
+
+// Fill decides what an active backfill does next. Ran are the nominal times
+// after Done that became jobs already, running how many of its jobs have not
+// ended.
+func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int, now time.Time) Refill {
+	r := Refill{Backfill: b}
+	for range BackfillStep {
+		t := plan.next(s, b.after())
+		if t.IsZero() || t.After(b.To) || r.Made >= b.Limit {
+			r.State, r.EndedAt = BackfillCompleted, now
+			return r
+		}
+		_, closed := plan.gate.closed(t)
+		switch {
+		case closed || b.OnlyMissing && ran[t]:
+			r.LeftOut++
+		case b.Overlap == OverlapBufferAll && running+len(r.Run) > 0:
+			return r
+		default:
+			r.Run = append(r.Run, t)
+			r.Made++
+		}
+		b.Done, r.Done = t, t
+	}
+	return r
+}
+
+// after is the instant after which the next nominal time lies.
+func (b Backfill) after() time.Time {
+	if b.Done.IsZero() {
+		return b.From.Add(-time.Microsecond)
+	}
+	return b.Done
+}
+
+// Window is the span in which [Fill] looks for nominal times next.
+func (b Backfill) Window() (after, to time.Time) { return b.after(), b.To }

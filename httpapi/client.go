@@ -1,0 +1,337 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ClientOptions says how a [Client] talks. The zero value works.
+type ClientOptions struct {
+	CAFile      string        // PEM file of authorities to trust besides the system's
+	Timeout     time.Duration // for one ordinary call; default: 60s
+	MaxResponse int64         // bytes of one answer; default: 256 MiB
+	UserAgent   string        // default: belfry
+}
+
+// Client is a [Service] at the other end of a network.
+//
+// Calls that may be repeated without harm (reads, renewals, finishes, logs,
+// and enqueueing under keys) are repeated up to twice when the server cannot
+// be reached. Errors are [belfry.Error] with the server's code; what keeps the
+// client from reaching it is [belfry.Unavailable].
+type Client struct {
+	base  string
+	token string
+	opts  ClientOptions
+
+	// Renewals have connections of their own, so that no transfer, however
+	// large, stands between a worker and the life of its session.
+	calls  *http.Client
+	renews *http.Client
+
+	retryWait  time.Duration // before the first repetition; doubles
+	streamIdle time.Duration // a stream silent for so long is dead
+}
+
+var (
+	_ Service       = (*Client)(nil)
+	_ belfry.Broker = (*Client)(nil)
+)
+
+const (
+	// claimMargin is how long a claim may take beyond its wait. It must stay
+	// below belfry.ClaimSettled.
+	claimMargin = 10 * time.Second
+	// renewTimeout is for one try. Three of them and the pauses between fit
+	// into the default session TTL with room to stop what runs.
+	renewTimeout = 4 * time.Second
+	tries        = 3
+)
+
+// NewClient makes a client for the server at base, such as
+// https://belfry.example.com or http://127.0.0.1:8350/some/prefix. It does not
+// call it yet.
+func NewClient(base, token string, o ClientOptions) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, belfry.InvalidField("server", base, "is not an address of a server", "write http://127.0.0.1:8350 or https://host")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, belfry.InvalidField("server", u.Redacted(), "has a user, query or fragment", "the token is given apart from the address")
+	}
+	if strings.ContainsAny(token, "\r\n\x00") {
+		return nil, belfry.InvalidField("token", "", "has line breaks in it", "does its file hold more than the token?")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	if o.MaxResponse == 0 {
+		o.MaxResponse = 256 << 20
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "belfry"
+	}
+	roots, err := authorities(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
+		calls:      &http.Client{Transport: newTransport(roots), CheckRedirect: refuseRedirect},
+		renews:     &http.Client{Transport: newTransport(roots), CheckRedirect: refuseRedirect},
+		retryWait:  100 * time.Millisecond,
+		streamIdle: 45 * time.Second,
+	}, nil
+}
+
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, belfry.InvalidField("ca_file", file, "cannot be read", err.Error())
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, belfry.InvalidField("ca_file", file, "holds no certificate", "it must be in PEM form")
+	}
+	return pool, nil
+}
+
+// newTransport speaks HTTP/1.1, one request at a time on a connection, so that
+// nothing waits behind anything else.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+}
+
+// refuseRedirect keeps a body from being sent as a GET and a token from being
+// sent elsewhere.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Server is the address that the client talks to.
+func (c *Client) Server() string { return c.base }
+
+// CloseIdleConnections gives back connections that no call uses.
+func (c *Client) CloseIdleConnections() {
+	c.calls.CloseIdleConnections()
+	c.renews.CloseIdleConnections()
+}
+
+// ask is one call.
+type ask struct {
+	method  string
+	path    string
+	query   url.Values
+	body    any
+	timeout time.Duration // of each try
+	again   bool          // repeating it does no harm
+	renewal bool
+}
+
+// do makes the call, repeats it where that helps, and reads the answer into out.
+func (c *Client) do(ctx context.Context, a ask, out any) error {
+	var body []byte
+	if a.body != nil {
+		var err error
+		if body, err = encode(a.body); err != nil {
+			return err
+		}
+	}
+	for try := 1; ; try++ {
+		err := c.try(ctx, a, body, out)
+		if err == nil || !a.again || try == tries || belfry.CodeOf(err) != belfry.Unavailable || ctx.Err() != nil {
+			return err
+		}
+		wait := c.retryWait << (try - 1)
+		if pause(ctx, wait/2+rand.N(wait+1)) != nil {
+			return err
+		}
+	}
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, belfry.Errorf(belfry.Invalid, "this cannot be written as JSON: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (c *Client) try(ctx context.Context, a ask, body []byte, out any) error {
+	timeout := a.timeout
+	if timeout == 0 {
+		timeout = c.opts.Timeout
+	}
+	trying, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	resp, err := c.send(trying, a, body)
+	if err != nil {
+		return c.unreachable(ctx, err, timeout)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, c.opts.MaxResponse+1))
+	switch {
+	case err != nil:
+		return c.unreachable(ctx, err, timeout)
+	case int64(len(data)) > c.opts.MaxResponse:
+		return belfry.Errorf(belfry.TooLarge, "the answer is over the limit of %s", byteText(c.opts.MaxResponse)).
+			WithHint("ask for less at once, with a limit")
+	case resp.StatusCode >= 300:
+		return c.refusal(resp, data)
+	case out == nil || resp.StatusCode == http.StatusNoContent:
+		return nil
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "application/json" {
+		return c.notBelfry(resp)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return belfry.Errorf(belfry.Internal, "the answer of %s cannot be read: %w", c.base, err).
+			WithHint("are client and server of the same version?")
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, a ask, body []byte) (*http.Response, error) {
+	address := c.base + a.path
+	if len(a.query) > 0 {
+		address += "?" + a.query.Encode()
+	}
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, a.method, address, reader)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if a.again {
+		// Not sent. It tells net/http that it may repeat the request itself on
+		// a connection that the server had just closed.
+		req.Header["Idempotency-Key"] = []string{}
+	}
+	if a.renewal {
+		return c.renews.Do(req)
+	}
+	return c.calls.Do(req)
+}
+
+// refusal reads an error of the server.
+func (c *Client) refusal(resp *http.Response, data []byte) error {
+	var p problem
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != problemType || json.Unmarshal(data, &p) != nil || p.Code == "" {
+		return c.notBelfry(resp)
+	}
+	e := p.asError()
+	if e.Hint == "" || e.Hint == tokenHint {
+		// A worker whose session is over is unauthorized as well, and its token is fine.
+		if resp.Header.Get("WWW-Authenticate") == tokenChallenge {
+			e.Hint = "give a token that is good at " + c.base + " with --token, BELFRY_TOKEN or a token file"
+		}
+	}
+	return e
+}
+
+// notBelfry is an answer that no Belfry gives: from a proxy, or another program.
+func (c *Client) notBelfry(resp *http.Response) error {
+	if resp.StatusCode < 300 {
+		return belfry.Errorf(belfry.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
+	}
+	e := belfry.Errorf(codeOf(resp.StatusCode), "%s answered %s, and not as Belfry does", c.base, resp.Status)
+	if location := resp.Header.Get("Location"); location != "" {
+		return e.WithHint("it points to %s", shorten(location))
+	}
+	return e.WithHint("is there a proxy in between, or another program at this address?")
+}
+
+// unreachable says why there is no answer. Who gave up himself gets his own
+// reason back.
+func (c *Client) unreachable(ctx context.Context, err error, timeout time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var dns *net.DNSError
+	var tlsRecord tls.RecordHeaderError
+	var verify *tls.CertificateVerificationError
+	e := belfry.Errorf(belfry.Unavailable, "cannot reach the server at %s: %w", c.base, bareError(err))
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		e.Message = fmt.Sprintf("the server at %s did not answer within %s", c.base, timeout)
+		return e.WithHint("is it overloaded, or the network slow?")
+	case errors.As(err, &dns):
+		return e.WithHint("the host name of %s does not resolve; check --server or BELFRY_SERVER", c.base)
+	case errors.As(err, &verify):
+		return e.WithHint("its certificate is not trusted; name its authority with --ca-file")
+	case errors.As(err, &tlsRecord), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return e.WithHint("it does not speak TLS; write http:// instead of https://")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return e.WithHint("nothing listens at %s; start it with belfry serve, or name another with --server or BELFRY_SERVER", c.base)
+	}
+	return e.WithHint("check that a server runs at %s", c.base)
+}
+
+// bareError is the cause without method and address, which the message has.
+func bareError(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}
+
+// get is a read, which may be repeated.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	var v T
+	err := c.do(ctx, ask{method: http.MethodGet, path: path, query: query, again: true}, &v)
+	return v, err
+}
+
+// put is a change with an answer.
+func put[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (T, error) {
+	var v T
+	err := c.do(ctx, ask{method: method, path: path, query: query, body: body}, &v)
+	return v, err
+}
+
+func (c *Client) delete(ctx context.Context, path string, query url.Values) error {
+	return c.do(ctx, ask{method: http.MethodDelete, path: path, query: query}, nil)
+}

@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/belfry-run/belfry"
+)
+
+// maxChunk is how much of finishes or logs goes into one request, in bytes of
+// JSON. One finish or piece of log may be larger, and then goes alone: with
+// its own limits it stays below the server's default for a body.
+const maxChunk = 2 << 20
+
+// OpenSession implements [belfry.Broker].
+func (c *Client) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+	return put[belfry.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, w)
+}
+
+// Claim implements [belfry.Broker]. It gives up 10 s after its wait, and is
+// never repeated: an answer that was lost may have leased jobs, and the next
+// renewal hands those back.
+func (c *Client) Claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Claim, error) {
+	if err := checked("session", req.Session); err != nil {
+		return belfry.Claim{}, err
+	}
+	wait := min(max(req.Wait, 0), belfry.MaxClaimWait)
+	var claim belfry.Claim
+	err := c.do(ctx, ask{
+		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
+		body: sessionClaim{Want: req.Want, Wait: wait},
+	}, &claim)
+	return claim, err
+}
+
+// Renew implements [belfry.Broker], on a connection of its own.
+func (c *Client) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+	if err := checked("session", session); err != nil {
+		return belfry.Renewal{}, err
+	}
+	var renewal belfry.Renewal
+	err := c.do(ctx, ask{
+		method: http.MethodPost, path: named("sessions", session, "renew"), timeout: renewTimeout,
+		body: sessionRenewal{Holding: holding}, again: true, renewal: true,
+	}, &renewal)
+	return renewal, err
+}
+
+// Finish implements [belfry.Broker]. What is too much for one request goes in
+// several; when one of them fails, all may be asked again.
+func (c *Client) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if err := checked("session", session); err != nil {
+		return nil, err
+	}
+	var all []belfry.Finished
+	for chunk := range chunks(fs, func(f belfry.Finish) int { return len(f.Output) + jsonSize(f.Error) + 300 }) {
+		var done sessionFinished
+		err := c.do(ctx, ask{
+			method: http.MethodPost, path: named("sessions", session, "finish"), body: sessionFinish{Attempts: chunk}, again: true,
+		}, &done)
+		if err == nil && len(done.Attempts) != len(chunk) {
+			err = belfry.Errorf(belfry.Internal, "the server answered %d finishes with %d", len(chunk), len(done.Attempts))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, done.Attempts...)
+	}
+	return all, nil
+}
+
+// Append implements [belfry.Broker], in as many requests as it takes.
+func (c *Client) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+	if err := checked("session", session); err != nil {
+		return err
+	}
+	for chunk := range chunks(ls, func(l belfry.LogPiece) int { return jsonSize(l.Text) + 200 }) {
+		err := c.do(ctx, ask{
+			method: http.MethodPost, path: named("sessions", session, "logs"), body: sessionLog{Pieces: chunk}, again: true,
+		}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CloseSession implements [belfry.Broker].
+func (c *Client) CloseSession(ctx context.Context, session string) error {
+	if err := checked("session", session); err != nil {
+		return err
+	}
+	return c.do(ctx, ask{method: http.MethodDelete, path: named("sessions", session), again: true}, nil)
+}
+
+// chunks cuts a list so that the sizes of each part add up to maxChunk at most,
+// or it is one item.
+func chunks[T any](all []T, size func(T) int) func(yield func([]T) bool) {
+	return func(yield func([]T) bool) {
+		begin, sum := 0, 0
+		for i, item := range all {
+			n := size(item)
+			if i > begin && (sum+n > maxChunk || i-begin >= belfry.MaxBatch) {
+				if !yield(all[begin:i]) {
+					return
+				}
+				begin, sum = i, 0
+			}
+			sum += n
+		}
+		if begin < len(all) {
+			yield(all[begin:])
+		}
+	}
+}
+
+// jsonSize is how long a text is as JSON, or somewhat more.
+func jsonSize(s string) int {
+	n, foreign := len(s), 1
+	if !utf8.ValidString(s) {
+		foreign = 6 // each may become \ufffd
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ':
+			n += 5 // \u0001
+		case c == '"' || c == '\\':
+			n++
+		case c >= utf8.RuneSelf:
+			n += foreign - 1
+		}
+	}
+	return n
+}

@@ -1,0 +1,361 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// words is query parameters from pairs of name and value, without empty values.
+func words(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}
+
+func paged(p belfry.Paging, v url.Values) url.Values {
+	if p.Limit > 0 {
+		v.Set("limit", strconv.Itoa(p.Bound()))
+	}
+	if p.Cursor != "" {
+		v.Set("cursor", p.Cursor)
+	}
+	return v
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// named is the path of a thing with a name, and of what may be done to it.
+func named(noun, name string, more ...string) string {
+	return strings.Join(append([]string{"/v1/" + noun, url.PathEscape(name)}, more...), "/")
+}
+
+func numbered(noun string, id int64, more ...string) string {
+	return named(noun, strconv.FormatInt(id, 10), more...)
+}
+
+// checked refuses a name that would make another path.
+func checked(field, name string) error { return belfry.CheckName(field, name) }
+
+// CreateTask implements [Tasks].
+func (c *Client) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	return put[belfry.Task](ctx, c, http.MethodPost, "/v1/tasks", nil, t)
+}
+
+// UpdateTask implements [Tasks].
+func (c *Client) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	if err := checked("name", t.Name); err != nil {
+		return belfry.Task{}, err
+	}
+	return put[belfry.Task](ctx, c, http.MethodPut, named("tasks", t.Name), nil, t)
+}
+
+// DeleteTask implements [Tasks].
+func (c *Client) DeleteTask(ctx context.Context, namespace, name string) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.delete(ctx, named("tasks", name), words("namespace", namespace))
+}
+
+// Task implements [Tasks].
+func (c *Client) Task(ctx context.Context, namespace, name string) (belfry.Task, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Task{}, err
+	}
+	return get[belfry.Task](ctx, c, named("tasks", name), words("namespace", namespace))
+}
+
+// Tasks implements [Tasks].
+func (c *Client) Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
+	return get[belfry.Page[belfry.Task]](ctx, c, "/v1/tasks",
+		paged(f.Paging, words("namespace", f.Namespace, "kind", string(f.Kind), "tag", f.Tag)))
+}
+
+// CreateSchedule implements [Schedules].
+func (c *Client) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+	return put[belfry.Schedule](ctx, c, http.MethodPost, "/v1/schedules", nil, s)
+}
+
+// UpdateSchedule implements [Schedules].
+func (c *Client) UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+	if err := checked("name", s.Name); err != nil {
+		return belfry.Schedule{}, err
+	}
+	return put[belfry.Schedule](ctx, c, http.MethodPut, named("schedules", s.Name), nil, s)
+}
+
+// DeleteSchedule implements [Schedules].
+func (c *Client) DeleteSchedule(ctx context.Context, namespace, name string) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.delete(ctx, named("schedules", name), words("namespace", namespace))
+}
+
+// Schedule implements [Schedules].
+func (c *Client) Schedule(ctx context.Context, namespace, name string) (belfry.Schedule, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Schedule{}, err
+	}
+	return get[belfry.Schedule](ctx, c, named("schedules", name), words("namespace", namespace))
+}
+
+// Schedules implements [Schedules].
+func (c *Client) Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
+	return get[belfry.Page[belfry.Schedule]](ctx, c, "/v1/schedules",
+		paged(f.Paging, words("namespace", f.Namespace, "state", string(f.State), "task", f.Task)))
+}
+
+// PauseSchedule implements [Schedules].
+func (c *Client) PauseSchedule(ctx context.Context, namespace, name, reason string) (belfry.Schedule, error) {
+	return act[belfry.Schedule](ctx, c, namespace, name, "pause", pauseReason{Reason: reason})
+}
+
+// ResumeSchedule implements [Schedules].
+func (c *Client) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (belfry.Schedule, error) {
+	return act[belfry.Schedule](ctx, c, namespace, name, "resume", resumeOptions{CatchUp: catchUp})
+}
+
+// TriggerSchedule implements [Schedules].
+func (c *Client) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (belfry.Job, error) {
+	return act[belfry.Job](ctx, c, namespace, name, "trigger", triggerInput{Input: input})
+}
+
+func act[T any](ctx context.Context, c *Client, namespace, schedule, verb string, body any) (T, error) {
+	if err := checked("name", schedule); err != nil {
+		var zero T
+		return zero, err
+	}
+	return put[T](ctx, c, http.MethodPost, named("schedules", schedule, verb), words("namespace", namespace), body)
+}
+
+// Occurrences implements [Schedules].
+func (c *Client) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error) {
+	if err := checked("schedule", f.Schedule); err != nil {
+		return belfry.Page[belfry.Occurrence]{}, err
+	}
+	return get[belfry.Page[belfry.Occurrence]](ctx, c, named("schedules", f.Schedule, "occurrences"),
+		paged(f.Paging, words("namespace", f.Namespace, "decision", string(f.Decision))))
+}
+
+// Upcoming is up to n nominal times of a schedule after from; the server's now
+// when from is zero. It is no part of [Service], whose users can compute it.
+func (c *Client) Upcoming(ctx context.Context, namespace, name string, from time.Time, n int) ([]time.Time, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	u, err := get[upcomingTimes](ctx, c, named("schedules", name, "next"),
+		words("namespace", namespace, "from", timeText(from), "n", strconv.Itoa(n)))
+	return u.Times, err
+}
+
+// Enqueue implements [Jobs]. It is repeated when the server cannot be reached
+// only if every job has an idempotency key.
+func (c *Client) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	if len(ns) == 0 {
+		return nil, nil
+	}
+	again := true
+	for _, n := range ns {
+		again = again && n.Key != ""
+	}
+	var done enqueuedBatch
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/jobs", body: newJobBatch{Jobs: ns}, again: again}, &done)
+	return done.Jobs, err
+}
+
+// Job implements [Jobs].
+func (c *Client) Job(ctx context.Context, namespace string, id int64) (belfry.Job, error) {
+	return get[belfry.Job](ctx, c, numbered("jobs", id), words("namespace", namespace))
+}
+
+// Jobs implements [Jobs].
+func (c *Client) Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error) {
+	states := make([]string, len(f.States))
+	for i, s := range f.States {
+		states[i] = string(s)
+	}
+	return get[belfry.Page[belfry.Job]](ctx, c, "/v1/jobs", paged(f.Paging, words(
+		"namespace", f.Namespace, "state", strings.Join(states, ","), "task", f.Task, "schedule", f.Schedule,
+		"queue", f.Queue, "tag", f.Tag, "since", timeText(f.Since), "until", timeText(f.Until))))
+}
+
+// Attempts implements [Jobs].
+func (c *Client) Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error) {
+	return items[belfry.Attempt](ctx, c, numbered("jobs", id, "attempts"), words("namespace", namespace))
+}
+
+// items reads a list that has no pages.
+func items[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	p, err := get[belfry.Page[T]](ctx, c, path, query)
+	return p.Items, err
+}
+
+// Logs implements [Jobs].
+func (c *Client) Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
+	return get[belfry.Page[belfry.LogLine]](ctx, c, numbered("jobs", id, "logs"),
+		paged(f.Paging, words("namespace", namespace, "attempt", attemptText(f.Attempt))))
+}
+
+func attemptText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// CancelJobs implements [Jobs].
+func (c *Client) CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error) {
+	return put[belfry.Selected](ctx, c, http.MethodPost, "/v1/jobs/cancel", words("namespace", namespace), s)
+}
+
+// RedriveJobs implements [Jobs].
+func (c *Client) RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error) {
+	return put[belfry.Selected](ctx, c, http.MethodPost, "/v1/jobs/redrive", words("namespace", namespace), s)
+}
+
+// Why implements [Jobs].
+func (c *Client) Why(ctx context.Context, namespace string, id int64) (belfry.Why, error) {
+	return get[belfry.Why](ctx, c, numbered("jobs", id, "why"), words("namespace", namespace))
+}
+
+// SaveQueue implements [Queues].
+func (c *Client) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
+	if err := checked("name", q.Name); err != nil {
+		return belfry.Queue{}, err
+	}
+	return put[belfry.Queue](ctx, c, http.MethodPut, named("queues", q.Name), nil, q)
+}
+
+// DeleteQueue implements [Queues].
+func (c *Client) DeleteQueue(ctx context.Context, name string) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.delete(ctx, named("queues", name), nil)
+}
+
+// Queue implements [Queues].
+func (c *Client) Queue(ctx context.Context, name string) (belfry.QueueStats, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.QueueStats{}, err
+	}
+	return get[belfry.QueueStats](ctx, c, named("queues", name), nil)
+}
+
+// Queues implements [Queues].
+func (c *Client) Queues(ctx context.Context) ([]belfry.QueueStats, error) {
+	return items[belfry.QueueStats](ctx, c, "/v1/queues", nil)
+}
+
+// PauseQueue implements [Queues].
+func (c *Client) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Queue{}, err
+	}
+	return put[belfry.Queue](ctx, c, http.MethodPost, named("queues", name, "pause"), nil, pauseReason{Reason: reason})
+}
+
+// ResumeQueue implements [Queues].
+func (c *Client) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Queue{}, err
+	}
+	return put[belfry.Queue](ctx, c, http.MethodPost, named("queues", name, "resume"), nil, nil)
+}
+
+// Workers implements [Workers].
+func (c *Client) Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error) {
+	return items[belfry.WorkerState](ctx, c, "/v1/workers", flags("ended", ended))
+}
+
+// flags is query parameters that are either there or not.
+func flags(name string, on bool) url.Values {
+	if !on {
+		return nil
+	}
+	return words(name, "true")
+}
+
+// DrainWorker implements [Workers].
+func (c *Client) DrainWorker(ctx context.Context, session string) error {
+	if err := checked("session", session); err != nil {
+		return err
+	}
+	return c.do(ctx, ask{method: http.MethodPost, path: named("workers", session, "drain")}, nil)
+}
+
+// CreateToken implements [Tokens].
+func (c *Client) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
+	made, err := put[newToken](ctx, c, http.MethodPost, "/v1/tokens", nil, t)
+	return made.Token, made.Secret, err
+}
+
+// RevokeToken implements [Tokens].
+func (c *Client) RevokeToken(ctx context.Context, id int64) error {
+	return c.delete(ctx, numbered("tokens", id), nil)
+}
+
+// Tokens implements [Tokens].
+func (c *Client) Tokens(ctx context.Context) ([]belfry.Token, error) {
+	return items[belfry.Token](ctx, c, "/v1/tokens", nil)
+}
+
+// Apply implements [Definitions].
+func (c *Client) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error) {
+	query := words("namespace", o.Namespace)
+	if o.DryRun {
+		query.Set("dry_run", "true")
+	}
+	if o.Prune {
+		query.Set("prune", "true")
+	}
+	var done belfry.Applied
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/apply", query: query, body: m, timeout: applyTimeout + 30*time.Second, again: o.DryRun}, &done)
+	return done, err
+}
+
+// Export implements [Definitions].
+func (c *Client) Export(ctx context.Context, namespace string) (belfry.Manifest, error) {
+	var m belfry.Manifest
+	err := c.do(ctx, ask{method: http.MethodGet, path: "/v1/export", query: words("namespace", namespace), timeout: applyTimeout + 30*time.Second, again: true}, &m)
+	return m, err
+}
+
+// Audit implements [Audits].
+func (c *Client) Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error) {
+	return get[belfry.Page[belfry.Audit]](ctx, c, "/v1/audit",
+		paged(f.Paging, words("namespace", f.Namespace, "noun", f.Noun, "name", f.Name)))
+}
+
+// Events implements [Watcher]. [Client.Watch] does the same without an end.
+func (c *Client) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]belfry.Event, string, error) {
+	wait = min(max(wait, 0), belfry.MaxClaimWait.D())
+	var e eventPage
+	err := c.do(ctx, ask{
+		method: http.MethodGet, path: "/v1/events/poll", timeout: wait + claimMargin, again: true,
+		query: words("namespace", namespace, "cursor", cursor, "wait", wait.String()),
+	}, &e)
+	return e.Events, e.Next, err
+}
+
+// Health implements [Health].
+func (c *Client) Health(ctx context.Context) (belfry.Health, error) {
+	return get[belfry.Health](ctx, c, "/v1/health", nil)
+}

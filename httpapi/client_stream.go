@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// maxEvent bounds one server-sent event, in bytes. A job with its input and
+// output fits.
+const maxEvent = 8 << 20
+
+// maxStreamWait is the longest pause between two tries to take up a stream.
+const maxStreamWait = 5 * time.Second
+
+// errEnded is how the reader of a followed log learns of its end.
+var errEnded = errors.New("the log has ended")
+
+// FollowLogs passes on a job's log, from its beginning and as it grows, until
+// the job has ended. It reconnects as long as ctx lives, once it was connected,
+// and passes nothing twice. An error of each ends it.
+func (c *Client) FollowLogs(ctx context.Context, namespace string, id int64, each func(belfry.LogLine) error) error {
+	query := words("namespace", namespace)
+	query.Set("follow", "true")
+	err := c.stream(ctx, numbered("jobs", id, "logs"), query, func(e sseEvent) error {
+		if e.name == "end" {
+			return errEnded
+		}
+		return pass(e, "log", each)
+	})
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}
+
+// Watch passes on what changes from now on, until ctx ends. It reconnects, once
+// it was connected, and may then pass the last events again. An error of each
+// ends it.
+func (c *Client) Watch(ctx context.Context, namespace string, each func(belfry.Event) error) error {
+	return c.stream(ctx, "/v1/events", words("namespace", namespace), func(e sseEvent) error {
+		return pass(e, "", each)
+	})
+}
+
+// pass reads an event's data. Events of other names are for newer clients.
+func pass[T any](e sseEvent, name string, each func(T) error) error {
+	if name != "" && e.name != name {
+		return nil
+	}
+	var v T
+	if err := json.Unmarshal(e.data, &v); err != nil {
+		return belfry.Errorf(belfry.Internal, "an event cannot be read: %w", err).WithHint("are client and server of the same version?")
+	}
+	return each(v)
+}
+
+// stream keeps a stream open and remembers how far it came.
+func (c *Client) stream(ctx context.Context, path string, query url.Values, each func(sseEvent) error) error {
+	last, wait, connected := "", c.retryWait, false
+	for {
+		began := time.Now()
+		opened, err := c.streamOnce(ctx, path, query, &last, each)
+		connected = connected || opened
+		if time.Since(began) > maxStreamWait { // one that ends at once is no reason to hurry
+			wait = c.retryWait
+		}
+		var stopped *eachError
+		switch {
+		case errors.As(err, &stopped):
+			return stopped.err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !connected, belfry.CodeOf(err) != belfry.Unavailable:
+			return err
+		}
+		if pause(ctx, wait) != nil {
+			return context.Cause(ctx)
+		}
+		wait = min(2*wait, maxStreamWait)
+	}
+}
+
+// eachError is an error of who reads, not of the stream.
+type eachError struct{ err error }
+
+func (e *eachError) Error() string { return e.err.Error() }
+func (e *eachError) Unwrap() error { return e.err }
+
+// streamOnce reads one connection to its end, which is always an error.
+func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	idle := time.AfterFunc(c.streamIdle, cancel)
+	defer idle.Stop()
+	req, err := http.NewRequestWithContext(reading, http.MethodGet, c.base+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Accept", sseType)
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if *last != "" {
+		req.Header.Set("Last-Event-ID", *last)
+	}
+	resp, err := c.calls.Do(req)
+	if err != nil {
+		return false, c.unreachable(ctx, err, c.streamIdle)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+		return false, c.refusal(resp, data)
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != sseType {
+		return false, c.notBelfry(resp)
+	}
+	return true, c.readEvents(ctx, resp.Body, last, func() { idle.Reset(c.streamIdle) }, each)
+}
+
+func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, alive func(), each func(sseEvent) error) error {
+	events := newSSEReader(body, alive)
+	for {
+		e, err := events.next()
+		if err != nil {
+			if errors.Is(err, errEventSize) {
+				return belfry.Errorf(belfry.TooLarge, "an event is over the limit of %s", byteText(maxEvent))
+			}
+			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.streamIdle)
+		}
+		if e.name == "error" {
+			var p problem
+			if json.Unmarshal(e.data, &p) != nil || p.Code == "" {
+				return belfry.Errorf(belfry.Internal, "the server ended the stream with an error that cannot be read")
+			}
+			return p.asError()
+		}
+		if len(e.data) > 0 {
+			if err := each(e); err != nil {
+				return &eachError{err}
+			}
+		}
+		if e.hasID {
+			*last = e.id // only now: it was passed on
+		}
+	}
+}
+
+// sseEvent is one server-sent event. Without data it only carries an id.
+type sseEvent struct {
+	name  string
+	id    string
+	hasID bool
+	data  []byte
+}
+
+var errEventSize = errors.New("event too large")
+
+// sseReader reads server-sent events as the HTML standard has them, but for
+// carriage returns alone at the end of a line, which nobody sends.
+type sseReader struct {
+	lines *bufio.Reader
+	alive func()
+}
+
+func newSSEReader(r io.Reader, alive func()) *sseReader {
+	return &sseReader{lines: bufio.NewReader(r), alive: alive}
+}
+
+// next is the next event that has data or an id. A last one that is cut off
+// is dropped.
+func (r *sseReader) next() (sseEvent, error) {
+	var e sseEvent
+	var data []byte
+	hasData, size := false, 0
+	for {
+		line, err := r.line(&size)
+		if err != nil {
+			return sseEvent{}, err
+		}
+		if line == "" {
+			if hasData || e.hasID {
+				e.data = data
+				return e, nil
+			}
+			e, size = sseEvent{}, 0
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "": // a comment, and a sign of life
+			size = len(data)
+		case "event":
+			e.name = value
+		case "id":
+			if !strings.ContainsRune(value, 0) {
+				e.id, e.hasID = value, true
+			}
+		case "data":
+			if hasData {
+				data = append(data, '\n')
+			}
+			data, hasData = append(data, value...), true
+		}
+	}
+}
+
+// line reads one line, and adds its length to the size of the event.
+func (r *sseReader) line(size *int) (string, error) {
+	var b strings.Builder
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		r.alive()
+		if *size += len(part); *size > maxEvent {
+			return "", errEventSize
+		}
+		b.Write(part)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSuffix(strings.TrimSuffix(b.String(), "\n"), "\r"), nil
+	}
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// readyTimeout bounds the answer to whether a node is ready.
+const readyTimeout = 5 * time.Second
+
+func (s *Server) healthRoutes() {
+	serve(s, endpoint{
+		id: "health-show", method: http.MethodGet, path: "/v1/health", scope: belfry.ScopeRead,
+		summary: "Show the state of this node and its database",
+	}, func(ctx context.Context, _ *call, _ *struct{}) (belfry.Health, error) {
+		return s.service.Health(ctx)
+	})
+}
+
+// alive answers as long as the process does.
+func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.opts.Version})
+}
+
+// readiness is what /readyz answers, to everybody: it tells what is wrong, and
+// not what the database said about it.
+type readiness struct {
+	Ready  bool           `json:"ready"`
+	Checks []belfry.Check `json:"checks"`
+}
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	// A prober that leaves must not spoil the answer for the others.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyTimeout)
+	defer cancel()
+	answer := s.readiness(ctx)
+	status := http.StatusOK
+	if !answer.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, answer)
+}
+
+// healthMemo keeps the last answer for a while: /readyz is open to everybody,
+// and must not be a way to keep the database busy.
+type healthMemo struct {
+	keep  time.Duration
+	mu    sync.Mutex
+	at    time.Time
+	state belfry.Health
+	err   error
+}
+
+func (m *healthMemo) get(ctx context.Context, s Health) (belfry.Health, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := time.Now(); m.at.IsZero() || now.Sub(m.at) > m.keep {
+		m.state, m.err = s.Health(ctx)
+		m.at = time.Now()
+	}
+	return m.state, m.err
+}
+
+func (s *Server) readiness(ctx context.Context) readiness {
+	h, err := s.health.get(ctx, s.service)
+	if err != nil {
+		s.fail(ctx, belfry.Errorf(belfry.Unavailable, "health: %w", err))
+		return readiness{Checks: []belfry.Check{{Name: "database", Detail: "does not answer", Fix: "look at the server's log"}}}
+	}
+	answer := readiness{Ready: true, Checks: []belfry.Check{{Name: "database", OK: true}, schemaCheck(h), s.lagCheck(h)}}
+	answer.Ready = answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
+	if s.opts.Ready == nil {
+		return answer
+	}
+	node := belfry.Check{Name: "node", OK: true}
+	if err := s.opts.Ready(ctx); err != nil {
+		s.fail(ctx, belfry.Errorf(belfry.Unavailable, "ready: %w", err))
+		node.OK, node.Detail, answer.Ready = false, "is not ready", false
+	}
+	answer.Checks = append(answer.Checks, node)
+	return answer
+}
+
+func schemaCheck(h belfry.Health) belfry.Check {
+	if h.SchemaVersion == h.SchemaWanted {
+		return belfry.Check{Name: "schema", OK: true}
+	}
+	return belfry.Check{
+		Name:   "schema",
+		Detail: fmt.Sprintf("version %d, and this Belfry needs %d", h.SchemaVersion, h.SchemaWanted),
+		Fix:    "run belfry migrate, or the Belfry that fits",
+	}
+}
+
+// shownLag is how late a schedule may be before it is pointed out.
+const shownLag = 10 * time.Second
+
+func (s *Server) lagCheck(h belfry.Health) belfry.Check {
+	limit := s.opts.MaxLag
+	if limit == 0 {
+		limit = shownLag
+	}
+	if h.ScheduleLag <= limit {
+		return belfry.Check{Name: "schedules", OK: true}
+	}
+	return belfry.Check{
+		Name:   "schedules",
+		Detail: fmt.Sprintf("the most overdue is %s late", h.ScheduleLag.Round(time.Second)),
+		Fix:    "start a node with the role engine",
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the reader has left
+}

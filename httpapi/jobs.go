@@ -1,0 +1,269 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/belfry-run/belfry"
+)
+
+// jobByID names one job.
+type jobByID struct {
+	ID        int64  `path:"id"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+}
+
+func (in *jobByID) resolve(c *call) (string, error) {
+	if in.ID < 1 {
+		return "", belfry.InvalidField("id", fmt.Sprint(in.ID), "is not a job id", "")
+	}
+	return inNamespace(c.token, "namespace", in.Namespace)
+}
+
+// newJobs is one job to make, or several.
+type newJobs struct {
+	jobs  []belfry.NewJob
+	batch bool
+}
+
+type newJobBatch struct {
+	Jobs []belfry.NewJob `json:"jobs" doc:"Made in one transaction; at most 10000"`
+}
+
+// Schema is asked for by huma.
+func (newJobs) Schema(r huma.Registry) *huma.Schema {
+	return eitherOf[belfry.NewJob, newJobBatch](r)
+}
+
+func eitherOf[A, B any](r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""), r.Schema(reflect.TypeFor[B](), true, "")}}
+}
+
+func (n *newJobs) readBody(data []byte) error {
+	var top map[string]json.RawMessage
+	if json.Unmarshal(data, &top) == nil {
+		_, n.batch = top["jobs"]
+	}
+	if n.batch {
+		var b newJobBatch
+		err := decode(data, &b)
+		n.jobs = b.Jobs
+		return err
+	}
+	n.jobs = make([]belfry.NewJob, 1)
+	return decode(data, &n.jobs[0])
+}
+
+// enqueued is the answer to newJobs, in the same number.
+type enqueued struct {
+	Jobs  []belfry.Enqueued
+	batch bool
+}
+
+// Schema is asked for by huma.
+func (enqueued) Schema(r huma.Registry) *huma.Schema {
+	return eitherOf[belfry.Enqueued, enqueuedBatch](r)
+}
+
+type enqueuedBatch struct {
+	Jobs []belfry.Enqueued `json:"jobs" doc:"In the order of the question"`
+}
+
+// MarshalJSON writes one answer to one job, and a list to a list.
+func (e enqueued) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if !e.batch && len(e.Jobs) == 1 {
+		err := enc.Encode(e.Jobs[0])
+		return b.Bytes(), err
+	}
+	err := enc.Encode(enqueuedBatch{Jobs: list(e.Jobs)})
+	return b.Bytes(), err
+}
+
+// prepare gives every job its namespace and the first one the key of the header.
+func (n *newJobs) prepare(c *call, namespace, key string) error {
+	if n.batch && len(n.jobs) == 0 {
+		return belfry.InvalidField("jobs", "", "is empty", "give at least one job")
+	}
+	if len(n.jobs) > belfry.MaxBatch {
+		return belfry.Errorf(belfry.TooLarge, "%d jobs are over the limit of %d at once", len(n.jobs), belfry.MaxBatch)
+	}
+	if n.batch && key != "" {
+		return belfry.InvalidField("Idempotency-Key", shorten(key), "goes with one job", "give each job of a batch its own key")
+	}
+	for i := range n.jobs {
+		ns, err := c.owner(namespace, n.jobs[i].Namespace)
+		if err != nil {
+			return err
+		}
+		n.jobs[i].Namespace = ns
+	}
+	if key != "" {
+		var err error
+		n.jobs[0].Key, err = agree("key", key, n.jobs[0].Key)
+		return err
+	}
+	return nil
+}
+
+func (s *Server) jobRoutes() {
+	type listing struct {
+		Namespace string            `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		State     []belfry.JobState `query:"state" doc:"Only jobs in these states, separated by commas"`
+		Task      string            `query:"task" doc:"Only jobs of this task"`
+		Schedule  string            `query:"schedule" doc:"Only jobs of this schedule"`
+		Queue     string            `query:"queue" doc:"Only jobs in this queue"`
+		Tag       string            `query:"tag" doc:"Only jobs with this tag"`
+		Since     time.Time         `query:"since" doc:"Created at or after"`
+		Until     time.Time         `query:"until" doc:"Created before"`
+		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string            `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "job-list", method: http.MethodGet, path: "/v1/jobs", scope: belfry.ScopeRead,
+		summary: "List jobs, newest first",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Job], error) {
+		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+		if err != nil {
+			return belfry.Page[belfry.Job]{}, err
+		}
+		f := belfry.JobFilter{
+			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
+			Namespace: ns, States: in.State, Task: in.Task, Schedule: in.Schedule, Queue: in.Queue, Tag: in.Tag,
+			Since: in.Since, Until: in.Until,
+		}
+		if err := f.Validate(); err != nil {
+			return belfry.Page[belfry.Job]{}, err
+		}
+		return page(s.service.Jobs(ctx, f))
+	})
+
+	type enqueuing struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. A second request with it makes no second job"`
+	}
+	serveBody(s, endpoint{
+		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: belfry.ScopeOperate,
+		summary: "Enqueue one job, or several as {\"jobs\": […]}",
+		doc:     "Several are made in one transaction: all or none. A job that is there already under the same key is answered with existing: true.",
+	}, func(ctx context.Context, c *call, in *enqueuing, body newJobs) (enqueued, error) {
+		if err := body.prepare(c, in.Namespace, in.Key); err != nil {
+			return enqueued{}, err
+		}
+		done, err := s.service.Enqueue(ctx, body.jobs)
+		return enqueued{Jobs: done, batch: body.batch}, err
+	})
+
+	serve(s, endpoint{
+		id: "job-show", method: http.MethodGet, path: "/v1/jobs/{id}", scope: belfry.ScopeRead,
+		summary: "Show a job",
+	}, func(ctx context.Context, c *call, in *jobByID) (belfry.Job, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Job{}, err
+		}
+		return s.service.Job(ctx, ns, in.ID)
+	})
+
+	type attemptList struct {
+		Items []belfry.Attempt `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "job-attempts", method: http.MethodGet, path: "/v1/jobs/{id}/attempts", scope: belfry.ScopeRead,
+		summary: "List a job's attempts that have ended, oldest first",
+	}, func(ctx context.Context, c *call, in *jobByID) (attemptList, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return attemptList{}, err
+		}
+		items, err := s.service.Attempts(ctx, ns, in.ID)
+		return attemptList{list(items)}, err
+	})
+
+	serve(s, endpoint{
+		id: "job-why", method: http.MethodGet, path: "/v1/jobs/{id}/why", scope: belfry.ScopeRead,
+		summary: "Explain why a job is where it is",
+	}, func(ctx context.Context, c *call, in *jobByID) (belfry.Why, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Why{}, err
+		}
+		w, err := s.service.Why(ctx, ns, in.ID)
+		w.Checks = list(w.Checks)
+		return w, err
+	})
+
+	s.jobLogRoute()
+	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
+	s.bulkRoutes("redrive", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RedriveJobs)
+}
+
+type bulk func(ctx context.Context, namespace string, sel belfry.Selection) (belfry.Selected, error)
+
+// jobNote is why it is done.
+type jobNote struct {
+	Note string `json:"note,omitempty" doc:"Why; kept with the job and in the audit"`
+}
+
+// bulkRoutes serves one thing that can be done to many jobs, and to one.
+func (s *Server) bulkRoutes(verb, summary string, do bulk) {
+	type selecting struct {
+		Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
+	}
+	serveBody(s, endpoint{
+		id: "job-" + verb + "-many", method: http.MethodPost, path: "/v1/jobs/" + verb, scope: belfry.ScopeOperate,
+		summary: summary + ", by ids or by a filter",
+		doc:     "Up to 10000 in one call; more says whether the filter finds more. With dry_run nothing is done.",
+	}, func(ctx context.Context, c *call, in *selecting, sel belfry.Selection) (belfry.Selected, error) {
+		ns, err := selectionNamespace(c, in.Namespace, &sel)
+		if err != nil {
+			return belfry.Selected{}, err
+		}
+		done, err := do(ctx, ns, sel)
+		done.IDs = list(done.IDs)
+		return done, err
+	})
+
+	serveBody(s, endpoint{
+		id: "job-" + verb, method: http.MethodPost, path: "/v1/jobs/{id}/" + verb, scope: belfry.ScopeOperate, bare: true,
+		summary: summary + ": this one",
+		doc:     "A job it cannot be done to is answered under left, with the reason.",
+	}, func(ctx context.Context, c *call, in *jobByID, body jobNote) (belfry.Selected, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Selected{}, err
+		}
+		done, err := do(ctx, ns, belfry.Selection{IDs: []int64{in.ID}, Note: body.Note})
+		done.IDs = list(done.IDs)
+		return done, err
+	})
+}
+
+// selectionNamespace checks a selection and binds its filter to the namespace
+// that the caller may touch, whatever the one who carries it out looks at.
+func selectionNamespace(c *call, asked string, sel *belfry.Selection) (string, error) {
+	if err := sel.Validate(); err != nil {
+		return "", err
+	}
+	if sel.Filter == nil {
+		return inNamespace(c.token, "namespace", asked)
+	}
+	ns, err := agree("filter.namespace", asked, sel.Filter.Namespace)
+	if err != nil {
+		return "", err
+	}
+	if ns, err = inNamespace(c.token, "filter.namespace", ns); err != nil {
+		return "", err
+	}
+	sel.Filter.Namespace = ns
+	return ns, nil
+}

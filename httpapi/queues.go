@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// queueByName names a queue. Queues belong to no namespace.
+type queueByName struct {
+	Name string `path:"name"`
+}
+
+func (s *Server) queueRoutes() {
+	type queueList struct {
+		Items []belfry.QueueStats `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: belfry.ScopeRead,
+		summary: "List queues and what waits in them",
+	}, func(ctx context.Context, _ *call, _ *struct{}) (queueList, error) {
+		items, err := s.service.Queues(ctx)
+		return queueList{list(items)}, err
+	})
+
+	serve(s, endpoint{
+		id: "queue-show", method: http.MethodGet, path: "/v1/queues/{name}", scope: belfry.ScopeRead,
+		summary: "Show a queue and what waits in it",
+	}, func(ctx context.Context, _ *call, in *queueByName) (belfry.QueueStats, error) {
+		if err := belfry.CheckName("name", in.Name); err != nil {
+			return belfry.QueueStats{}, err
+		}
+		return s.service.Queue(ctx, in.Name)
+	})
+
+	serveBody(s, endpoint{
+		id: "queue-save", method: http.MethodPut, path: "/v1/queues/{name}", scope: belfry.ScopeAdmin,
+		summary: "Create or replace a queue",
+		doc:     "A pause is kept. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *queueByName, q belfry.Queue) (_ belfry.Queue, err error) {
+		if err := everywhere(c.token, "queues"); err != nil {
+			return q, err
+		}
+		if q.Name, err = agree("name", in.Name, q.Name); err != nil {
+			return q, err
+		}
+		return s.service.SaveQueue(ctx, q)
+	})
+
+	serve(s, endpoint{
+		id: "queue-delete", method: http.MethodDelete, path: "/v1/queues/{name}", scope: belfry.ScopeAdmin,
+		summary: "Delete a queue",
+		doc:     "Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *queueByName) (none, error) {
+		if err := in.check(c); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.DeleteQueue(ctx, in.Name)
+	})
+
+	serveBody(s, endpoint{
+		id: "queue-pause", method: http.MethodPost, path: "/v1/queues/{name}/pause", scope: belfry.ScopeOperate, bare: true,
+		summary: "Start no more jobs of a queue",
+		doc:     "Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *queueByName, body pauseReason) (belfry.Queue, error) {
+		if err := in.check(c); err != nil {
+			return belfry.Queue{}, err
+		}
+		return s.service.PauseQueue(ctx, in.Name, body.Reason)
+	})
+
+	serve(s, endpoint{
+		id: "queue-resume", method: http.MethodPost, path: "/v1/queues/{name}/resume", scope: belfry.ScopeOperate,
+		summary: "Start jobs of a queue again",
+		doc:     "Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *queueByName) (belfry.Queue, error) {
+		if err := in.check(c); err != nil {
+			return belfry.Queue{}, err
+		}
+		return s.service.ResumeQueue(ctx, in.Name)
+	})
+}
+
+// check wants a name, and a token that may change queues.
+func (in *queueByName) check(c *call) error {
+	if err := belfry.CheckName("name", in.Name); err != nil {
+		return err
+	}
+	return everywhere(c.token, "queues")
+}
+
+func (s *Server) workerRoutes() {
+	type listing struct {
+		Ended bool `query:"ended" doc:"Also those that have ended and are still kept"`
+	}
+	type workerList struct {
+		Items []belfry.WorkerState `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "worker-list", method: http.MethodGet, path: "/v1/workers", scope: belfry.ScopeRead,
+		summary: "List workers",
+		doc:     "A token for one namespace sees the workers that run its jobs.",
+	}, func(ctx context.Context, c *call, in *listing) (workerList, error) {
+		items, err := s.service.Workers(ctx, in.Ended)
+		items = slices.DeleteFunc(items, func(w belfry.WorkerState) bool { return !runsFor(w.Namespace, c.token.Namespace) })
+		return workerList{list(items)}, err
+	})
+
+	type bySession struct {
+		Session string `path:"session"`
+	}
+	serve(s, endpoint{
+		id: "worker-drain", method: http.MethodPost, path: "/v1/workers/{session}/drain", scope: belfry.ScopeOperate,
+		summary: "Ask a worker to finish what it runs and claim no more",
+		doc:     "Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *bySession) (none, error) {
+		if err := everywhere(c.token, "workers"); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.DrainWorker(ctx, in.Session)
+	})
+}
+
+// runsFor reports whether a worker of one namespace may run jobs of another.
+func runsFor(worker, namespace string) bool {
+	return namespace == belfry.AnyNamespace || worker == "" || worker == belfry.AnyNamespace || worker == namespace
+}
+
+// newToken is a token and its secret, which is shown this once.
+type newToken struct {
+	Token  belfry.Token `json:"token"`
+	Secret string       `json:"secret" doc:"Keep it; it cannot be had again"`
+}
+
+func (s *Server) tokenRoutes() {
+	type tokenList struct {
+		Items []belfry.Token `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "token-list", method: http.MethodGet, path: "/v1/tokens", scope: belfry.ScopeAdmin,
+		summary: "List tokens, without their secrets",
+		doc:     "A token for one namespace sees those for the same.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (tokenList, error) {
+		items, err := s.service.Tokens(ctx)
+		if own := c.token.Namespace; own != belfry.AnyNamespace {
+			items = slices.DeleteFunc(items, func(t belfry.Token) bool { return t.Namespace != own })
+		}
+		return tokenList{list(items)}, err
+	})
+
+	serveBody(s, endpoint{
+		id: "token-create", method: http.MethodPost, path: "/v1/tokens", scope: belfry.ScopeAdmin, created: true,
+		summary: "Create a token",
+		doc:     "The secret is answered this once. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, _ *struct{}, t belfry.Token) (newToken, error) {
+		if err := everywhere(c.token, "tokens"); err != nil {
+			return newToken{}, err
+		}
+		made, secret, err := s.service.CreateToken(ctx, t)
+		return newToken{Token: made, Secret: secret}, err
+	})
+
+	type byID struct {
+		ID int64 `path:"id" minimum:"1"`
+	}
+	serve(s, endpoint{
+		id: "token-revoke", method: http.MethodDelete, path: "/v1/tokens/{id}", scope: belfry.ScopeAdmin,
+		summary: "Revoke a token",
+		doc:     "Other nodes may believe it for up to ten seconds more. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *byID) (none, error) {
+		if err := everywhere(c.token, "tokens"); err != nil {
+			return none{}, err
+		}
+		err := s.service.RevokeToken(ctx, in.ID)
+		s.guard.forget()
+		return none{}, err
+	})
+}

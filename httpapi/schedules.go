@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// pauseReason is why something is paused.
+type pauseReason struct {
+	Reason string `json:"reason,omitempty" doc:"Why; shown to whoever asks"`
+}
+
+// resumeOptions is how a schedule is taken up again.
+type resumeOptions struct {
+	CatchUp bool `json:"catch_up,omitempty" doc:"Make up for the runs of the pause, as the schedule's catchup says"`
+}
+
+// triggerInput is what a triggered job gets.
+type triggerInput struct {
+	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
+}
+
+// upcomingTimes is the answer to when a schedule runs next.
+type upcomingTimes struct {
+	Times []time.Time `json:"times" doc:"Nominal times, without regard to overlap, pause or runs left; none for rules that count from the finish"`
+}
+
+func (s *Server) scheduleRoutes() {
+	type listing struct {
+		Namespace string               `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		State     belfry.ScheduleState `query:"state" doc:"Only schedules in this state: active, paused or completed"`
+		Task      string               `query:"task" doc:"Only schedules of this task"`
+		Limit     int                  `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string               `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "schedule-list", method: http.MethodGet, path: "/v1/schedules", scope: belfry.ScopeRead,
+		summary: "List schedules by name",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Schedule], error) {
+		f := belfry.ScheduleFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, State: in.State, Task: in.Task}
+		var err error
+		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
+			return belfry.Page[belfry.Schedule]{}, err
+		}
+		if err := oneOf("state", in.State, belfry.ScheduleActive, belfry.SchedulePaused, belfry.ScheduleCompleted); err != nil {
+			return belfry.Page[belfry.Schedule]{}, err
+		}
+		return page(s.service.Schedules(ctx, f))
+	})
+
+	type creating struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+	}
+	serveBody(s, endpoint{
+		id: "schedule-create", method: http.MethodPost, path: "/v1/schedules", scope: belfry.ScopeAdmin, created: true,
+		summary: "Create a schedule",
+	}, func(ctx context.Context, c *call, in *creating, v belfry.Schedule) (_ belfry.Schedule, err error) {
+		if v.Namespace, err = c.owner(in.Namespace, v.Namespace); err != nil {
+			return v, err
+		}
+		return s.service.CreateSchedule(ctx, v)
+	})
+
+	serve(s, endpoint{
+		id: "schedule-show", method: http.MethodGet, path: "/v1/schedules/{name}", scope: belfry.ScopeRead,
+		summary: "Show a schedule",
+	}, func(ctx context.Context, c *call, in *byName) (belfry.Schedule, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Schedule{}, err
+		}
+		return s.service.Schedule(ctx, ns, in.Name)
+	})
+
+	serveBody(s, endpoint{
+		id: "schedule-update", method: http.MethodPut, path: "/v1/schedules/{name}", scope: belfry.ScopeAdmin,
+		summary: "Replace a schedule",
+		doc:     "What the body leaves out gets its default, not what it was before. An edit that does not touch times does not move the cadence.",
+	}, func(ctx context.Context, c *call, in *byName, v belfry.Schedule) (_ belfry.Schedule, err error) {
+		if v.Name, err = agree("name", in.Name, v.Name); err != nil {
+			return v, err
+		}
+		if v.Namespace, err = c.owner(in.Namespace, v.Namespace); err != nil {
+			return v, err
+		}
+		return s.service.UpdateSchedule(ctx, v)
+	})
+
+	serve(s, endpoint{
+		id: "schedule-delete", method: http.MethodDelete, path: "/v1/schedules/{name}", scope: belfry.ScopeAdmin,
+		summary: "Delete a schedule",
+	}, func(ctx context.Context, c *call, in *byName) (none, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.DeleteSchedule(ctx, ns, in.Name)
+	})
+
+	s.scheduleActions()
+	s.scheduleTimes()
+}
+
+func (s *Server) scheduleActions() {
+	serveBody(s, endpoint{
+		id: "schedule-pause", method: http.MethodPost, path: "/v1/schedules/{name}/pause", scope: belfry.ScopeOperate, bare: true,
+		summary: "Pause a schedule",
+		doc:     "Jobs of it that wait are withdrawn.",
+	}, func(ctx context.Context, c *call, in *byName, body pauseReason) (belfry.Schedule, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Schedule{}, err
+		}
+		return s.service.PauseSchedule(ctx, ns, in.Name, body.Reason)
+	})
+
+	serveBody(s, endpoint{
+		id: "schedule-resume", method: http.MethodPost, path: "/v1/schedules/{name}/resume", scope: belfry.ScopeOperate, bare: true,
+		summary: "Resume a paused schedule",
+		doc:     "The runs of the pause are not made up for unless asked.",
+	}, func(ctx context.Context, c *call, in *byName, body resumeOptions) (belfry.Schedule, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Schedule{}, err
+		}
+		return s.service.ResumeSchedule(ctx, ns, in.Name, body.CatchUp)
+	})
+
+	serveBody(s, endpoint{
+		id: "schedule-trigger", method: http.MethodPost, path: "/v1/schedules/{name}/trigger", scope: belfry.ScopeOperate, bare: true, created: true,
+		summary: "Make a job now, beside the plan",
+	}, func(ctx context.Context, c *call, in *byName, body triggerInput) (belfry.Job, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Job{}, err
+		}
+		return s.service.TriggerSchedule(ctx, ns, in.Name, body.Input)
+	})
+}
+
+func (s *Server) scheduleTimes() {
+	type deciding struct {
+		Name      string          `path:"name"`
+		Namespace string          `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Decision  belfry.Decision `query:"decision" doc:"Only occurrences with this decision: job, buffered or skipped"`
+		Limit     int             `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string          `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "schedule-occurrences", method: http.MethodGet, path: "/v1/schedules/{name}/occurrences", scope: belfry.ScopeRead,
+		summary: "List what was decided for its nominal times, newest first",
+	}, func(ctx context.Context, c *call, in *deciding) (belfry.Page[belfry.Occurrence], error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return belfry.Page[belfry.Occurrence]{}, err
+		}
+		if err := oneOf("decision", in.Decision, belfry.DecidedJob, belfry.DecidedBuffered, belfry.DecidedSkipped); err != nil {
+			return belfry.Page[belfry.Occurrence]{}, err
+		}
+		return page(s.service.Occurrences(ctx, belfry.OccurrenceFilter{
+			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
+			Namespace: ns, Schedule: in.Name, Decision: in.Decision,
+		}))
+	})
+
+	type looking struct {
+		Name      string    `path:"name"`
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
+		N         int       `query:"n" minimum:"1" maximum:"1000" default:"10" doc:"How many"`
+		From      time.Time `query:"from" doc:"After this time; default: now"`
+	}
+	serve(s, endpoint{
+		id: "schedule-next", method: http.MethodGet, path: "/v1/schedules/{name}/next", scope: belfry.ScopeRead,
+		summary: "Compute its next nominal times",
+	}, func(ctx context.Context, c *call, in *looking) (upcomingTimes, error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return upcomingTimes{}, err
+		}
+		v, err := s.service.Schedule(ctx, ns, in.Name)
+		if err != nil {
+			return upcomingTimes{}, err
+		}
+		plan, err := v.Plan()
+		if err != nil {
+			return upcomingTimes{}, err
+		}
+		if in.From.IsZero() {
+			in.From = time.Now()
+		}
+		return upcomingTimes{Times: list(v.Upcoming(plan, in.From, in.N))}, nil
+	})
+}

@@ -1,0 +1,466 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Options of a [Server]. Service and Auth must be given.
+type Options struct {
+	Service Service
+	Auth    Authenticator
+
+	Metrics       http.Handler // served at /metrics; nil: there is no such path
+	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
+	Observe       func(Request)
+
+	Logger  *slog.Logger // default: the default logger
+	Version string       // of Belfry, as the OpenAPI document and the docs page show it
+
+	// Ready is asked by /readyz besides the service.
+	Ready func(ctx context.Context) error
+	// MaxLag is how late the most overdue schedule may be before /readyz says
+	// that the node is not ready. 0: lag is shown but never counts, because a
+	// node that only serves the API is fine while no engine runs elsewhere.
+	MaxLag time.Duration
+
+	MaxBody    int64 // bytes of a request body; default: 4 MiB
+	MaxApply   int64 // bytes of a manifest; default: 16 MiB
+	MaxStreams int   // event and log streams at the same time; default: 1000
+
+	// Hosts lists the host names, without ports, that requests may be
+	// addressed to; empty: any. A server on loopback should list its own, or a
+	// web page can reach it through a name that resolves to 127.0.0.1.
+	Hosts []string
+	// Origins lists web origins, such as https://ops.example.com, whose pages
+	// may send changes. The server's own may always.
+	Origins []string
+}
+
+// Request is what [Options.Observe] is told of each request that was answered.
+type Request struct {
+	Route    string // method and pattern, such as "GET /v1/tasks/{name}", or "none"
+	Status   int
+	Duration time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Service == nil || o.Auth == nil {
+		return o, errors.New("httpapi: Service and Auth must be given")
+	}
+	if o.MaxBody < 0 || o.MaxApply < 0 || o.MaxStreams < 0 || o.MaxLag < 0 {
+		return o, errors.New("httpapi: limits must not be negative")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Observe == nil {
+		o.Observe = func(Request) {}
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.MaxApply == 0 {
+		o.MaxApply = 16 << 20
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = 1000
+	}
+	return o, nil
+}
+
+// Server serves the API.
+type Server struct {
+	opts     Options
+	service  Service
+	guard    *guard
+	mux      *http.ServeMux
+	api      huma.API
+	handler  http.Handler
+	sessions sessionOwners
+	health   healthMemo
+	streams  atomic.Int64
+
+	stopping context.Context // ends all that waits
+	stop     context.CancelFunc
+
+	body time.Duration // to read a body
+	beat time.Duration // between signs of life on a quiet stream
+	look time.Duration // between looks at a log that is followed
+}
+
+// New makes a server. It starts nothing.
+func New(o Options) (*Server, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		opts:    o,
+		service: o.Service,
+		guard:   newGuard(o.Auth),
+		mux:     http.NewServeMux(),
+		health:  healthMemo{keep: time.Second},
+		body:    30 * time.Second,
+		beat:    15 * time.Second,
+		look:    500 * time.Millisecond,
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.api = newAPI(s.mux, o.Version)
+	s.routes()
+	if err := s.servePlain(); err != nil {
+		return nil, err
+	}
+	if s.handler, err = s.wrap(http.HandlerFunc(s.route)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// routes is every route that the OpenAPI document lists.
+func (s *Server) routes() {
+	s.taskRoutes()
+	s.scheduleRoutes()
+	s.jobRoutes()
+	s.queueRoutes()
+	s.workerRoutes()
+	s.tokenRoutes()
+	s.definitionRoutes()
+	s.watchRoutes()
+	s.sessionRoutes()
+	s.healthRoutes()
+}
+
+// servePlain is the routes that it does not.
+func (s *Server) servePlain() error {
+	json, err := s.specJSON()
+	if err != nil {
+		return err
+	}
+	yaml, err := s.api.OpenAPI().YAML()
+	if err != nil {
+		return fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	docs, err := renderDocs(s.api.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("render the docs page: %w", err)
+	}
+	s.mux.Handle("GET /openapi.json", static("application/openapi+json", json))
+	s.mux.Handle("GET /openapi.yaml", static("application/openapi+yaml", yaml))
+	s.mux.Handle("GET /docs", docsPolicy(static("text/html; charset=utf-8", docs)))
+	s.mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", docsStyle))
+	s.mux.HandleFunc("GET /healthz", s.alive)
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	if s.opts.Metrics != nil {
+		s.mux.Handle("GET /metrics", s.guarded(s.opts.Metrics))
+	}
+	return nil
+}
+
+func (s *Server) specJSON() ([]byte, error) {
+	compact, err := json.Marshal(s.api.OpenAPI())
+	if err != nil {
+		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, compact, "", "  ")
+	b.WriteByte('\n')
+	return b.Bytes(), err
+}
+
+// static serves bytes that never change while the server runs.
+func static(contentType string, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(body)
+	})
+}
+
+// guarded wants the scope read, unless metrics are public.
+func (s *Server) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.opts.MetricsPublic {
+			if _, err := s.authorize(r.Context(), r, belfry.ScopeRead); err != nil {
+				s.refuse(r.Context(), w, err)
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Handler serves everything. It may be mounted under a prefix with
+// [http.StripPrefix].
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// HTTPServer is a server for addr with timeouts that fit: none for a whole
+// answer, because streams and claims wait, but one for each of its parts. Its
+// Shutdown ends what waits.
+func (s *Server) HTTPServer(addr string) *http.Server {
+	h := &http.Server{
+		Addr:              addr,
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+	h.RegisterOnShutdown(s.Close)
+	return h
+}
+
+// Close ends streams and waiting claims. Other requests are not touched; new
+// ones are served. It may be called more than once.
+func (s *Server) Close() { s.stop() }
+
+// call is one request on its way through the server.
+type call struct {
+	id    string
+	w     *recorder
+	r     *http.Request
+	token belfry.Token
+}
+
+type callKey struct{}
+
+// callOf is the request under this context. Outside of one it is empty.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets [http.ResponseController] through.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Time limits of the parts of an exchange. Routes that wait have their own.
+const (
+	handleTimeout = 30 * time.Second // to answer
+	writeTimeout  = 30 * time.Second // to write the answer, after that
+	sendTimeout   = 10 * time.Second // to write one piece of a stream
+)
+
+// wrap puts around the routes what every request needs, outermost last.
+func (s *Server) wrap(h http.Handler) (http.Handler, error) {
+	cross := http.NewCrossOriginProtection()
+	for _, origin := range s.opts.Origins {
+		if err := cross.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("httpapi: origin %q: %w", origin, err)
+		}
+	}
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(r.Context(), w, belfry.Errorf(belfry.Forbidden, "a page of another origin may not change anything here").
+			WithHint("the operator can allow its origin"))
+	}))
+	return s.observed(s.knownHost(cross.Handler(h))), nil
+}
+
+// observed gives a request its id and its deadlines, and sees to it that it
+// ends in a status, a log line and a measurement, whatever happens inside.
+func (s *Server) observed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		c := &call{id: requestID(r), w: &recorder{ResponseWriter: w}}
+		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		c.r = r
+		control := http.NewResponseController(w)
+		// For the body alone: net/http takes the deadline away once it was read.
+		// A ReadTimeout of the whole server would end waiting claims instead.
+		if r.Body != nil && r.Body != http.NoBody {
+			_ = control.SetReadDeadline(began.Add(s.body))
+		}
+		_ = control.SetWriteDeadline(began.Add(handleTimeout + writeTimeout))
+		setHeaders(w.Header(), c.id)
+		defer func() {
+			s.recovered(c, recover())
+			s.measure(c, began)
+		}()
+		h.ServeHTTP(c.w, r)
+	})
+}
+
+func setHeaders(h http.Header, id string) {
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+}
+
+var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID is the one that a proxy or client gave, when it is plain, or a new one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); requestIDRule.MatchString(id) {
+		return id
+	}
+	return strings.ToLower(rand.Text()[:16])
+}
+
+// recovered turns a panic into an answer, or cuts the connection when the
+// answer has begun.
+func (s *Server) recovered(c *call, v any) {
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it just so
+		panic(v)
+	}
+	s.opts.Logger.Error("handler panicked", "request", c.id, "route", routeOf(c.r), "panic", v, "stack", string(debug.Stack()))
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	writeProblem(c.w, describe(fmt.Errorf("panic: %v", v), c.id))
+}
+
+func (s *Server) measure(c *call, began time.Time) {
+	took := time.Since(began)
+	status := c.w.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	s.opts.Observe(Request{Route: routeOf(c.r), Status: status, Duration: took})
+	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", c.r.URL.Path, "route", routeOf(c.r),
+		"status", status, "took", took, "token", c.token.Name, "remote", c.r.RemoteAddr)
+}
+
+// routeOf names the route without what is in its place holders.
+func routeOf(r *http.Request) string {
+	if r.Pattern == "" {
+		return "none"
+	}
+	return r.Pattern
+}
+
+// knownHost refuses requests that are addressed to a name this server does not have.
+func (s *Server) knownHost(h http.Handler) http.Handler {
+	if len(s.opts.Hosts) == 0 {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostOnly(r.Host)
+		// Probes of a cluster ask for the bare address, and learn nothing worth guarding.
+		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		if !probe && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
+			e := belfry.Errorf(belfry.Forbidden, "this server does not answer to the host name %q", shorten(host)).
+				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))
+			s.refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func hostOnly(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		hostport = host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// route finds the handler, and says in our own words when there is none.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	h, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	probe := &probe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		w.Header().Set("Allow", allow)
+		e := belfry.Errorf(belfry.Invalid, "%s does not work on %s", r.Method, shorten(r.URL.Path)).WithHint("it takes %s", allow)
+		s.refuse(r.Context(), w, newProblem(http.StatusMethodNotAllowed, e))
+		return
+	}
+	s.refuse(r.Context(), w, belfry.Errorf(belfry.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
+		WithHint("/docs lists what there is"))
+}
+
+// probe learns what a handler would answer.
+type probe struct {
+	header http.Header
+	status int
+}
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) WriteHeader(status int)      { p.status = status }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+
+// refuse answers with an error. It is the one place that logs them.
+func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	writeProblem(w, s.fail(ctx, err))
+}
+
+func (s *Server) fail(ctx context.Context, err error) *problem {
+	c := callOf(ctx)
+	p := describe(err, c.id)
+	switch {
+	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
+		s.opts.Logger.Debug("request abandoned", "request", c.id, "error", err)
+	case p.Code == belfry.Internal:
+		s.opts.Logger.Error("request failed", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+	case p.Code == belfry.Unavailable:
+		s.opts.Logger.Warn("request failed for now", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+	}
+	return p
+}
+
+// causeOf is what a [belfry.Error] keeps from its callers.
+func causeOf(err error) string {
+	var e *belfry.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err.Error()
+	}
+	return ""
+}
+
+// until is ctx that also ends when the server stops.
+func (s *Server) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	release := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { release(); cancel() }
+}

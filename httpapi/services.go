@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The services, per noun. The store has all of them, and so has the [Client],
+// so that a command works the same on a local database and on a server.
+//
+// A namespace argument of [belfry.AnyNamespace] means all of them, where a
+// thing is found by its id.
+
+// Tasks keeps what to run.
+type Tasks interface {
+	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	DeleteTask(ctx context.Context, namespace, name string) error
+	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
+}
+
+// Schedules keeps when to run it.
+type Schedules interface {
+	CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
+	UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
+	DeleteSchedule(ctx context.Context, namespace, name string) error
+	Schedule(ctx context.Context, namespace, name string) (belfry.Schedule, error)
+	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+	PauseSchedule(ctx context.Context, namespace, name, reason string) (belfry.Schedule, error)
+	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (belfry.Schedule, error)
+	// TriggerSchedule makes a job now, beside the plan. A nil input means the
+	// schedule's own.
+	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (belfry.Job, error)
+	Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error)
+}
+
+// Calendars keeps when schedules stay away.
+type Calendars interface {
+	// SaveCalendar creates or replaces a calendar.
+	SaveCalendar(ctx context.Context, c belfry.Calendar) (belfry.Calendar, error)
+	DeleteCalendar(ctx context.Context, namespace, name string) error
+	Calendar(ctx context.Context, namespace, name string) (belfry.Calendar, error)
+	Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error)
+}
+
+// Backfills runs nominal times that have passed.
+type Backfills interface {
+	StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error)
+	// SetBackfill pauses (paused), resumes (active) or cancels (canceled) one.
+	SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (belfry.Backfill, error)
+	Backfill(ctx context.Context, namespace string, id int64) (belfry.Backfill, error)
+	Backfills(ctx context.Context, f belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error)
+}
+
+// Lookout says what schedules will do.
+type Lookout interface {
+	Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error)
+	Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error)
+	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
+}
+
+// Jobs keeps what was asked for and what came of it.
+type Jobs interface {
+	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
+	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
+	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
+	CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
+	// RedriveJobs makes failed and canceled jobs ready again, under the task
+	// as it is now and with all their attempts back.
+	RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
+	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
+}
+
+// Queues keeps the lanes.
+type Queues interface {
+	// SaveQueue creates or replaces a queue. A pause is kept.
+	SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error)
+	DeleteQueue(ctx context.Context, name string) error
+	Queue(ctx context.Context, name string) (belfry.QueueStats, error)
+	Queues(ctx context.Context) ([]belfry.QueueStats, error)
+	PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error)
+	ResumeQueue(ctx context.Context, name string) (belfry.Queue, error)
+}
+
+// Workers shows who runs jobs.
+type Workers interface {
+	// Workers lists living sessions, and with ended also those that ended
+	// within retention.
+	Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error)
+	// DrainWorker asks a worker to finish what it runs and claim no more.
+	DrainWorker(ctx context.Context, session string) error
+}
+
+// Tokens keeps who may do what.
+type Tokens interface {
+	// CreateToken also returns the secret, which cannot be had again.
+	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
+	RevokeToken(ctx context.Context, id int64) error
+	Tokens(ctx context.Context) ([]belfry.Token, error)
+}
+
+// Definitions applies and exports whole sets of queues, tasks and schedules.
+type Definitions interface {
+	// Apply makes the database as the manifest says, in one transaction. What
+	// the manifest does not name is left alone, unless prune is set: then
+	// tasks and schedules of the namespace that it does not name are deleted.
+	// A dry run changes nothing and answers the same plan.
+	Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error)
+	Export(ctx context.Context, namespace string) (belfry.Manifest, error)
+}
+
+// ApplyOptions says how to apply.
+type ApplyOptions = belfry.ApplyOptions
+
+// Audits shows who changed what.
+type Audits interface {
+	Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error)
+}
+
+// Watcher tells what changed since a cursor. An empty cursor means from now
+// on. Answers are hints: after a gap a watcher reads what it shows again.
+type Watcher interface {
+	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]belfry.Event, string, error)
+}
+
+// Authenticator knows tokens by their secrets.
+type Authenticator interface {
+	// Authenticate answers the token of a secret, or an Unauthorized error
+	// that says whether it is unknown, expired or revoked.
+	Authenticate(ctx context.Context, secret string) (belfry.Token, error)
+}
+
+// Health says whether the database answers and what state it is in.
+type Health interface {
+	Health(ctx context.Context) (belfry.Health, error)
+}
+
+// Service is everything the API serves. [belfry.Broker] is the workers' part.
+type Service interface {
+	Tasks
+	Schedules
+	Jobs
+	Queues
+	Workers
+	Tokens
+	Definitions
+	Audits
+	Watcher
+	Health
+	belfry.Broker
+}

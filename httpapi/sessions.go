@@ -1,0 +1,215 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The bodies of the worker protocol. Client and server share them.
+type (
+	sessionClaim struct {
+		Want map[string]int  `json:"want" doc:"Most jobs wanted per queue"`
+		Wait belfry.Duration `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+	}
+	sessionRenewal struct {
+		Holding []belfry.Ref `json:"holding,omitempty" doc:"Every attempt the worker has"`
+	}
+	sessionFinish struct {
+		Attempts []belfry.Finish `json:"attempts" doc:"What came of them; at most 10000"`
+	}
+	sessionFinished struct {
+		Attempts []belfry.Finished `json:"attempts" doc:"In the order of the question"`
+	}
+	sessionLog struct {
+		Pieces []belfry.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
+	}
+)
+
+// sessionByID names a worker's session.
+type sessionByID struct {
+	ID string `path:"id" doc:"As it was answered when the session was opened"`
+}
+
+// sessionRoutes is how a worker without the database works.
+func (s *Server) sessionRoutes() {
+	serveBody(s, endpoint{
+		id: "session-open", method: http.MethodPost, path: "/v1/sessions", scope: belfry.ScopeWorker, created: true,
+		summary: "Begin a worker's session",
+		doc:     "A token for one namespace opens sessions for it alone.",
+	}, func(ctx context.Context, c *call, _ *struct{}, w belfry.WorkerInfo) (belfry.Session, error) {
+		if own := c.token.Namespace; own != belfry.AnyNamespace || w.Namespace != "" {
+			ns, err := inNamespace(c.token, "namespace", w.Namespace)
+			if err != nil {
+				return belfry.Session{}, err
+			}
+			w.Namespace = ns
+		}
+		session, err := s.service.OpenSession(ctx, w)
+		if err == nil {
+			s.sessions.put(session.ID, w.Namespace)
+		}
+		return session, err
+	})
+
+	serveBody(s, endpoint{
+		id: "session-claim", method: http.MethodPost, path: "/v1/sessions/{id}/claim", scope: belfry.ScopeWorker,
+		timeout: belfry.MaxClaimWait.D() + 10*time.Second,
+		summary: "Lease ready jobs, and wait for some when there are none",
+		doc:     "The answer may be empty.",
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionClaim) (belfry.Claim, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return belfry.Claim{}, err
+		}
+		if body.Wait < 0 {
+			return belfry.Claim{}, belfry.InvalidField("wait", body.Wait.String(), "is negative", "")
+		}
+		req := belfry.ClaimRequest{Session: in.ID, Want: body.Want, Wait: min(body.Wait, belfry.MaxClaimWait)}
+		if err := req.Validate(); err != nil {
+			return belfry.Claim{}, err
+		}
+		return s.claim(ctx, req)
+	})
+
+	serveBody(s, endpoint{
+		id: "session-renew", method: http.MethodPost, path: "/v1/sessions/{id}/renew", scope: belfry.ScopeWorker,
+		summary: "Keep a session alive, and learn which of its jobs are to end",
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionRenewal) (belfry.Renewal, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return belfry.Renewal{}, err
+		}
+		return s.service.Renew(ctx, in.ID, body.Holding)
+	})
+
+	serveBody(s, endpoint{
+		id: "session-finish", method: http.MethodPost, path: "/v1/sessions/{id}/finish", scope: belfry.ScopeWorker,
+		summary: "Settle attempts",
+		doc:     "An attempt whose lease was lost is answered with stale: true. The same question may be asked again.",
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionFinish) (sessionFinished, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return sessionFinished{}, err
+		}
+		if err := checkEach("attempts", body.Attempts); err != nil {
+			return sessionFinished{}, err
+		}
+		done, err := s.service.Finish(ctx, in.ID, body.Attempts)
+		return sessionFinished{list(done)}, err
+	})
+
+	serveBody(s, endpoint{
+		id: "session-logs", method: http.MethodPost, path: "/v1/sessions/{id}/logs", scope: belfry.ScopeWorker,
+		summary: "Keep pieces of attempts' logs",
+		doc:     "Pieces under a stale lease and pieces seen before are dropped. The same pieces may be sent again.",
+	}, func(ctx context.Context, c *call, in *sessionByID, body sessionLog) (none, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return none{}, err
+		}
+		if err := checkEach("pieces", body.Pieces); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.Append(ctx, in.ID, body.Pieces)
+	})
+
+	serve(s, endpoint{
+		id: "session-close", method: http.MethodDelete, path: "/v1/sessions/{id}", scope: belfry.ScopeWorker,
+		summary: "End a session",
+		doc:     "Jobs it still holds are handed back.",
+	}, func(ctx context.Context, c *call, in *sessionByID) (none, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.CloseSession(ctx, in.ID)
+	})
+}
+
+// checkEach says what is wrong with the items of a batch, by their place in it.
+func checkEach[T interface{ Validate() error }](field string, items []T) error {
+	if n := len(items); n > belfry.MaxBatch {
+		return belfry.Errorf(belfry.TooLarge, "%d %s are over the limit of %d at once", n, field, belfry.MaxBatch)
+	}
+	for i, item := range items {
+		err := item.Validate()
+		var e *belfry.Error
+		if !errors.As(err, &e) {
+			continue
+		}
+		for j := range e.Fields {
+			e.Fields[j].Field = fmt.Sprintf("%s[%d].%s", field, i, e.Fields[j].Field)
+		}
+		return e
+	}
+	return nil
+}
+
+// claim waits for jobs until the worker leaves or the server stops. What was
+// leased by then is answered in either case; what was not, is an empty claim.
+func (s *Server) claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Claim, error) {
+	waiting, cancel := s.until(ctx)
+	defer cancel()
+	claim, err := s.service.Claim(waiting, req)
+	if err != nil && s.stopping.Err() != nil && ctx.Err() == nil && waiting.Err() != nil {
+		claim, err = belfry.Claim{}, nil
+	}
+	claim.Jobs = list(claim.Jobs)
+	return claim, err
+}
+
+// ownSession keeps a worker of one namespace off the sessions of others. Ids
+// of sessions are not secret: whoever may read sees them.
+func (s *Server) ownSession(ctx context.Context, t belfry.Token, id string) error {
+	if t.Namespace == belfry.AnyNamespace {
+		return nil
+	}
+	ns, known := s.sessions.get(id)
+	if !known {
+		// Another node may have opened it. Living sessions are few, and each
+		// is looked up once.
+		workers, err := s.service.Workers(ctx, false)
+		if err != nil {
+			return err
+		}
+		for _, w := range workers {
+			if w.Session == id {
+				ns, known = w.Namespace, true
+				s.sessions.put(id, ns)
+			}
+		}
+	}
+	if known && ns != t.Namespace {
+		return belfry.Errorf(belfry.Forbidden, "the session %q is not one of namespace %q", shorten(id), t.Namespace)
+	}
+	return nil // not known: the service says that it is over
+}
+
+// sessionOwners remembers whose jobs a worker's session runs.
+type sessionOwners struct {
+	mu         sync.Mutex
+	namespaces map[string]string
+}
+
+// maxSessions bounds the sessions whose owners are remembered.
+const maxSessions = 4096
+
+func (o *sessionOwners) get(id string) (string, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ns, known := o.namespaces[id]
+	return ns, known
+}
+
+func (o *sessionOwners) put(id, namespace string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.namespaces == nil {
+		o.namespaces = map[string]string{}
+	}
+	if len(o.namespaces) >= maxSessions {
+		dropOne(o.namespaces)
+	}
+	o.namespaces[id] = namespace
+}

@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// byName names one thing in a namespace.
+type byName struct {
+	Name      string `path:"name"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+}
+
+func (in *byName) resolve(c *call) (namespace string, err error) {
+	if err := belfry.CheckName("name", in.Name); err != nil {
+		return "", err
+	}
+	return inOne(c.token, "namespace", in.Namespace)
+}
+
+// owner is the namespace of something that is written: as the body says, or
+// the address, or the token.
+func (c *call) owner(asked, inBody string) (string, error) {
+	ns, err := agree("namespace", asked, inBody)
+	if err != nil {
+		return "", err
+	}
+	return inOne(c.token, "namespace", ns)
+}
+
+// oneOf refuses a word that is not among the known ones. An empty one is fine.
+func oneOf[T ~string](field string, given T, known ...T) error {
+	if given == "" || slices.Contains(known, given) {
+		return nil
+	}
+	return belfry.InvalidField(field, shorten(string(given)), "is not known", fmt.Sprint("one of ", known))
+}
+
+// page is a list as JSON has it: never null.
+func page[T any](p belfry.Page[T], err error) (belfry.Page[T], error) {
+	p.Items = list(p.Items)
+	return p, err
+}
+
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+func (s *Server) taskRoutes() {
+	type listing struct {
+		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Kind      belfry.Kind `query:"kind" doc:"Only tasks of this kind"`
+		Tag       string      `query:"tag" doc:"Only tasks with this tag"`
+		Limit     int         `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string      `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "task-list", method: http.MethodGet, path: "/v1/tasks", scope: belfry.ScopeRead,
+		summary: "List tasks by name",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Task], error) {
+		f := belfry.TaskFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag}
+		var err error
+		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
+			return belfry.Page[belfry.Task]{}, err
+		}
+		if err := oneOf("kind", in.Kind, belfry.Kinds...); err != nil {
+			return belfry.Page[belfry.Task]{}, err
+		}
+		return page(s.service.Tasks(ctx, f))
+	})
+
+	type creating struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+	}
+	serveBody(s, endpoint{
+		id: "task-create", method: http.MethodPost, path: "/v1/tasks", scope: belfry.ScopeAdmin, created: true,
+		summary: "Create a task",
+	}, func(ctx context.Context, c *call, in *creating, t belfry.Task) (_ belfry.Task, err error) {
+		if t.Namespace, err = c.owner(in.Namespace, t.Namespace); err != nil {
+			return t, err
+		}
+		return s.service.CreateTask(ctx, t)
+	})
+
+	serve(s, endpoint{
+		id: "task-show", method: http.MethodGet, path: "/v1/tasks/{name}", scope: belfry.ScopeRead,
+		summary: "Show a task",
+	}, func(ctx context.Context, c *call, in *byName) (belfry.Task, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Task{}, err
+		}
+		return s.service.Task(ctx, ns, in.Name)
+	})
+
+	serveBody(s, endpoint{
+		id: "task-update", method: http.MethodPut, path: "/v1/tasks/{name}", scope: belfry.ScopeAdmin,
+		summary: "Replace a task",
+		doc:     "What the body leaves out gets its default, not what it was before.",
+	}, func(ctx context.Context, c *call, in *byName, t belfry.Task) (_ belfry.Task, err error) {
+		if t.Name, err = agree("name", in.Name, t.Name); err != nil {
+			return t, err
+		}
+		if t.Namespace, err = c.owner(in.Namespace, t.Namespace); err != nil {
+			return t, err
+		}
+		return s.service.UpdateTask(ctx, t)
+	})
+
+	serve(s, endpoint{
+		id: "task-delete", method: http.MethodDelete, path: "/v1/tasks/{name}", scope: belfry.ScopeAdmin,
+		summary: "Delete a task",
+	}, func(ctx context.Context, c *call, in *byName) (none, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.DeleteTask(ctx, ns, in.Name)
+	})
+}

@@ -1,0 +1,110 @@
+package belfry
+
+import (
+	"time"
+)
+
+// LookQuery asks what a schedule will do: a saved one by its name, a draft
+// that is not saved, or both to compare them before an edit.
+type LookQuery struct {
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty" doc:"A saved schedule"`
+	Draft     *Schedule `json:"draft,omitempty" doc:"A schedule that is not saved; beside a name: the edit to compare with"`
+	From      time.Time `json:"from,omitzero" doc:"Default: now"`
+	N         int       `json:"n,omitempty" doc:"How many nominal times; default: 10; at most 1000"`
+	At        time.Time `json:"at,omitzero" doc:"An instant to explain: is it one of its times, and why or why not"`
+}
+
+// MaxLook bounds the nominal times of one look.
+const MaxLook = 1000
+
+// Bound is how many nominal times to list.
+func (q LookQuery) Bound() int { return min(max(or(q.N, 10), 1), MaxLook) }
+
+// Validate says what is wrong with a query.
+func (q LookQuery) Validate() error {
+	var p problems
+	if q.Name == "" && q.Draft == nil {
+		p.add("name", "", "neither a name nor a draft is given", "name a saved schedule, or give a draft with rules")
+	}
+	if q.N < 0 || q.N > MaxLook {
+		p.addf("n", q.N, "is outside 1 to %d", MaxLook)
+	}
+	return p.err("look")
+}
+
+// Look is the answer to a [LookQuery].
+type Look struct {
+	Schedule Schedule `json:"schedule"`
+	Explain  []string `json:"explain" doc:"When it runs, in plain sentences"`
+	Coming   []Coming `json:"coming"`
+	Is       *bool    `json:"is,omitempty" doc:"Whether the asked instant is one of its times"`
+	Why      []string `json:"why,omitempty" doc:"Why it is, or is not"`
+	Diff     []Shift  `json:"diff,omitempty" doc:"What an edit changes in the next times"`
+	Zones    string   `json:"zones" doc:"Version of the time zone data in use"`
+}
+
+// Look answers a query about s; before is the saved version that an edit is
+// compared with, if there is one.
+func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery, now time.Time, zones string) Look {
+	from := q.From
+	if from.IsZero() {
+		from = now
+	}
+	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
+	if l.Coming == nil {
+		l.Coming = []Coming{}
+	}
+	if !q.At.IsZero() {
+		is, why := s.WhyAt(plan, q.At)
+		l.Is, l.Why = &is, why
+	}
+	if before != nil {
+		l.Diff = DiffTimes(*before, beforePlan, s, plan, from, q.Bound())
+	}
+	return l
+}
+
+// Ahead asks what all schedules of a namespace will do within a span.
+type Ahead struct {
+	Namespace string        // * for all
+	From      time.Time     // default: now
+	Within    time.Duration // default: 24h; at most 31 days
+	Limit     int           // most entries; default: 200; at most 10,000
+}
+
+// Limits of looking ahead.
+const (
+	MaxAhead     = 31 * 24 * time.Hour
+	MaxAheadRows = 10_000
+)
+
+// WithDefaults fills what was left out.
+func (a Ahead) WithDefaults(now time.Time) Ahead {
+	a.Namespace = or(a.Namespace, DefaultNamespace)
+	if a.From.IsZero() {
+		a.From = now
+	}
+	a.Within = or(a.Within, 24*time.Hour)
+	a.Limit = or(a.Limit, 200)
+	return a
+}
+
+// Validate says what is wrong with the question.
+func (a Ahead) Validate() error {
+	var p problems
+	if a.Within <= 0 || a.Within > MaxAhead {
+		p.addf("within", Duration(a.Within), "is outside 0s to %s", Duration(MaxAhead))
+	}
+	if a.Limit < 1 || a.Limit > MaxAheadRows {
+		p.addf("limit", a.Limit, "is outside 1 to %d", MaxAheadRows)
+	}
+	return p.err("look ahead")
+}
+
+// Forecast is how many runs are planned to start in each minute in which any
+// does.
+type Forecast struct {
+	Loads   []Load `json:"loads"`
+	Partial bool   `json:"partial,omitempty" doc:"There were more runs than could be counted; what is there is right up to the last minute"`
+}

@@ -1,0 +1,200 @@
+package belfry
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry/cron"
+)
+
+// Coming is a nominal time that is still to come, as it looks from now.
+type Coming struct {
+	Schedule string    `json:"schedule,omitempty"`
+	Nominal  time.Time `json:"nominal" doc:"The planned time"`
+	DueAt    time.Time `json:"due_at,omitzero" doc:"With jitter, or moved by a calendar; empty when it will be skipped"`
+	Local    string    `json:"local" doc:"The nominal time in the schedule's zone"`
+	Notes    []string  `json:"notes,omitempty" doc:"What daylight saving, a calendar or the jitter do to it"`
+	Skipped  Reason    `json:"skipped,omitempty" doc:"Why it will not run"`
+}
+
+// Coming lists up to n nominal times after from and what becomes of each, but
+// for what depends on how long runs take.
+func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
+	var out []Coming
+	left := s.MaxRuns - s.Runs
+	for _, t := range s.Upcoming(plan, from, n) {
+		c := s.ComingAt(plan, t)
+		if s.MaxRuns > 0 && c.Skipped == "" {
+			if left--; left < 0 {
+				c.Skipped, c.DueAt = ReasonMaxRuns, time.Time{}
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ComingAt is what becomes of the nominal time t.
+func (s Schedule) ComingAt(plan Plan, t time.Time) Coming {
+	c := Coming{Schedule: s.Name, Nominal: t, Local: s.local(t)}
+	if t.Equal(s.FinishAt) {
+		c.DueAt, c.Notes = t, []string{"counted from the finish of the run before"}
+		return c
+	}
+	d := newDecider(s, plan, Facts{}, t)
+	o := Occurrence{Nominal: t, DueAt: t.Add(d.jitter(t))}
+	if note := plan.note(t); note != "" {
+		c.Notes = append(c.Notes, note)
+	}
+	if shift := o.DueAt.Sub(t); shift > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("starts %s later by its jitter", Duration(shift.Round(time.Millisecond))))
+	}
+	if d.blackout(&o) {
+		c.Skipped = ReasonBlackout
+	} else {
+		c.DueAt = o.DueAt
+	}
+	if o.Note != "" {
+		c.Notes = append(c.Notes, o.Note)
+	}
+	return c
+}
+
+// local writes an instant in the schedule's zone.
+func (s Schedule) local(t time.Time) string {
+	zone, err := cron.LoadZone(s.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+}
+
+// noter is a rule that can say what daylight saving did to one of its times.
+type noter interface{ Note(t time.Time) string }
+
+// note is what daylight saving did to a nominal time, by any of the rules.
+func (plan Plan) note(t time.Time) string {
+	for _, r := range plan.rules {
+		if n, ok := r.times.(noter); ok && isOne(r.times, t) {
+			if text := n.Note(t); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// isOne reports that t is one of a rule's times.
+func isOne(r cron.Times, t time.Time) bool { return r.Next(t.Add(-time.Nanosecond)).Equal(t) }
+
+// Explain says in plain sentences when a schedule runs.
+func (s Schedule) Explain(plan Plan) []string {
+	var out []string
+	for _, r := range plan.rules {
+		text := r.String()
+		if e, ok := r.times.(interface{ Explain() string }); ok {
+			text = e.Explain()
+		} else if a, ok := r.times.(*cron.At); ok {
+			text = explainInstants(a.Times())
+		}
+		out = append(out, text)
+	}
+	if plan.Finish > 0 {
+		out = append(out, fmt.Sprintf("%s after the run before has ended, whatever came of it", Duration(plan.Finish)))
+	}
+	if len(out) == 0 {
+		out = append(out, "only when triggered")
+	}
+	return append(out, s.explainPolicy()...)
+}
+
+func explainInstants(times []time.Time) string {
+	if len(times) == 1 {
+		return "once, at " + times[0].UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("at %d instants, from %s to %s", len(times), times[0].UTC().Format(time.RFC3339), times[len(times)-1].UTC().Format(time.RFC3339))
+}
+
+func (s Schedule) explainPolicy() []string {
+	out := []string{"times are read in " + s.Zone}
+	if !s.Start.IsZero() {
+		out = append(out, "not before "+s.Start.Format(time.RFC3339))
+	}
+	if !s.End.IsZero() {
+		out = append(out, "not after "+s.End.Format(time.RFC3339))
+	}
+	if s.MaxRuns > 0 {
+		out = append(out, fmt.Sprintf("at most %d times, of which %d are spent", s.MaxRuns, s.Runs))
+	}
+	if s.Jitter > 0 {
+		out = append(out, fmt.Sprintf("each start is spread over %s, the same way each time", s.Jitter))
+	}
+	for _, c := range s.Blackout {
+		out = append(out, "not in the times of calendar "+c)
+	}
+	for _, c := range s.Within {
+		out = append(out, "only in the times of calendar "+c)
+	}
+	return append(out, "when the run before has not ended: "+string(s.Overlap), fmt.Sprintf("after a time when nothing could fire: %s, of the last %s", s.Catchup, s.CatchupWindow))
+}
+
+// WhyAt says whether t is a nominal time of the schedule, and if not why not,
+// by each of its rules and calendars.
+func (s Schedule) WhyAt(plan Plan, t time.Time) (is bool, why []string) {
+	for _, r := range plan.rules {
+		text := r.String()
+		one := isOne(r.times, t)
+		is = is || one
+		switch e := r.times.(type) {
+		case interface{ Why(time.Time) string }:
+			text += ": " + e.Why(t)
+		default:
+			text += map[bool]string{true: ": yes", false: ": no"}[one]
+		}
+		why = append(why, text)
+	}
+	if !s.Start.IsZero() && t.Before(s.Start) {
+		is, why = false, append(why, "no: it is before the start of the schedule")
+	}
+	if !s.End.IsZero() && t.After(s.End) {
+		is, why = false, append(why, "no: it is after the end of the schedule")
+	}
+	if text, closed := plan.gate.closed(t); closed {
+		is, why = false, append(why, "no: "+text)
+	}
+	return is, why
+}
+
+// Shift is one line of the difference between two versions of a schedule.
+type Shift struct {
+	Nominal time.Time `json:"nominal"`
+	Change  string    `json:"change" enum:"+,-,=" doc:"+ runs only after the edit, - only before, = in both"`
+}
+
+// DiffTimes compares the next n nominal times of two versions of a schedule.
+func DiffTimes(before Schedule, beforePlan Plan, after Schedule, afterPlan Plan, from time.Time, n int) []Shift {
+	old, fresh := before.Upcoming(beforePlan, from, n), after.Upcoming(afterPlan, from, n)
+	all := slices.Concat(old, fresh)
+	slices.SortFunc(all, time.Time.Compare)
+	all = slices.CompactFunc(all, time.Time.Equal)
+	var out []Shift
+	for _, t := range all {
+		inOld, inNew := slices.ContainsFunc(old, t.Equal), slices.ContainsFunc(fresh, t.Equal)
+		change := "="
+		if !inOld {
+			change = "+"
+		} else if !inNew {
+			change = "-"
+		}
+		out = append(out, Shift{t, change})
+	}
+	return out[:min(len(out), 2*n)]
+}
+
+// Load is how many runs are planned to start in one minute.
+type Load struct {
+	Minute    time.Time `json:"minute"`
+	Starts    int       `json:"starts"`
+	Schedules []string  `json:"schedules,omitempty" doc:"Up to ten of them"`
+}

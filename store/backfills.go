@@ -1,0 +1,310 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+const backfillColumns = `b.id, b.namespace, b.schedule_id, b.doc, b.state, b.done, b.made, b.left_out, b.created_at, b.created_by, b.ended_at`
+
+func scanBackfill(rows Rows) (b belfry.Backfill, err error) {
+	var r belfry.Backfill
+	err = rows.Scan(&r.ID, &r.Namespace, &r.ScheduleID, scanDoc{&b}, &r.State, scanTime{&r.Done}, &r.Made, &r.LeftOut,
+		scanTime{&r.CreatedAt}, &r.CreatedBy, scanTime{&r.EndedAt})
+	b.ID, b.Namespace, b.ScheduleID, b.State, b.Done = r.ID, r.Namespace, r.ScheduleID, r.State, r.Done
+	b.Made, b.LeftOut, b.CreatedAt, b.CreatedBy, b.EndedAt = r.Made, r.LeftOut, r.CreatedAt, r.CreatedBy, r.EndedAt
+	return b, err
+}
+
+// StartBackfill begins a backfill. A schedule has one at a time.
+func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfry.Backfill, err error) {
+	b = b.WithDefaults()
+	err = s.write(ctx, "start backfill", func(c *change) error {
+		if err := b.Validate(c.now); err != nil {
+			return err
+		}
+		row, err := s.schedule(ctx, c.tx, b.Namespace, b.Schedule, true)
+		if err != nil {
+			return err
+		}
+		plan, err := s.planOf(ctx, c.tx, row.Schedule)
+		if err != nil {
+			return err
+		}
+		if plan.Times == nil {
+			return belfry.InvalidField("schedule", b.Schedule, "has no planned times that could be run again", "enqueue jobs of its task instead")
+		}
+		ids, err := s.sql.NextIDs(ctx, c.tx, "definition", 1)
+		if err != nil {
+			return err
+		}
+		doc := text(b)
+		b.ID, b.ScheduleID, b.State, b.CreatedAt, b.CreatedBy = ids[0], row.ID, belfry.BackfillActive, c.now, belfry.ActorOf(ctx)
+		n, err := c.tx.Exec(ctx, `
+			insert into backfills (id, namespace, schedule_id, doc, state, created_at, created_by)
+			values ($1, $2, $3, $4, $5, $6, $7)
+			on conflict do nothing`, b.ID, b.Namespace, b.ScheduleID, doc, string(b.State), micros(c.now), b.CreatedBy)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return belfry.Errorf(belfry.Conflict, "schedule %q has a backfill under way", b.Schedule).
+				WithHint("wait for it, or cancel it: belfry backfill list")
+		}
+		out = b
+		c.wake(topicEngine)
+		return c.audit("backfill", "schedule", b.Namespace, b.Schedule, b.Note, nil, b)
+	})
+	return out, err
+}
+
+// Backfill is one backfill.
+func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b belfry.Backfill, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		b, err = s.backfill(ctx, tx, namespace, id, "")
+		return err
+	})
+	return b, err
+}
+
+func (s *Store) backfill(ctx context.Context, tx Tx, namespace string, id int64, lock string) (belfry.Backfill, error) {
+	b, found, err := first(ctx, tx, scanBackfill, `select `+backfillColumns+` from backfills b where b.id = $1`+lock, id)
+	if err == nil && (!found || namespace != belfry.AnyNamespace && b.Namespace != namespace) {
+		err = belfry.Errorf(belfry.NotFound, "no backfill %d", id).WithHint("see: belfry backfill list")
+	}
+	return b, err
+}
+
+// Backfills lists backfills, newest first.
+func (s *Store) Backfills(ctx context.Context, f belfry.BackfillFilter) (p belfry.Page[belfry.Backfill], err error) {
+	before, err := decodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	w := &where{}
+	if f.Namespace == "" {
+		f.Namespace = belfry.DefaultNamespace
+	}
+	w.namespace("b.namespace", f.Namespace)
+	if f.Schedule != "" {
+		w.and("b.schedule_id in (select id from schedules where name = ?)", f.Schedule)
+	}
+	if before > 0 {
+		w.and("b.id < ?", before)
+	}
+	limit := f.Bound()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err := collect(ctx, tx, scanBackfill, `
+			select `+backfillColumns+`
+			from backfills b
+			where `+w.sql()+`
+			order by b.id desc
+			limit `+strconv.Itoa(limit+1), w.args...)
+		p = page(all, limit, func(b belfry.Backfill) string { return encodeCursor(strconv.FormatInt(b.ID, 10)) })
+		return err
+	})
+	return p, err
+}
+
+// SetBackfill pauses, resumes or cancels a backfill. Jobs that it made stay.
+func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (b belfry.Backfill, err error) {
+	action := map[belfry.BackfillState]string{belfry.BackfillActive: "resume", belfry.BackfillPaused: "pause", belfry.BackfillCanceled: "cancel"}[state]
+	if action == "" {
+		return b, belfry.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
+	}
+	err = s.write(ctx, action+" backfill", func(c *change) error {
+		b, err = s.backfill(ctx, c.tx, namespace, id, s.sql.ForUpdate("b"))
+		if err != nil || b.State == state {
+			return err
+		}
+		if b.State == belfry.BackfillCompleted || b.State == belfry.BackfillCanceled {
+			return belfry.Errorf(belfry.Conflict, "backfill %d is %s", id, b.State)
+		}
+		b.State = state
+		if state == belfry.BackfillCanceled {
+			b.EndedAt = c.now
+		}
+		if err := c.saveBackfill(b); err != nil {
+			return err
+		}
+		c.wake(topicEngine)
+		return c.audit(action, "backfill", b.Namespace, strconv.FormatInt(id, 10), "", nil, b)
+	})
+	return b, err
+}
+
+func (c *change) saveBackfill(b belfry.Backfill) error {
+	_, err := c.tx.Exec(c.ctx, `
+		update backfills
+		set state = $2, done = $3, made = $4, left_out = $5, ended_at = $6
+		where id = $1`, b.ID, string(b.State), micros(b.Done), b.Made, b.LeftOut, micros(b.EndedAt))
+	return err
+}
+
+// Refill lets one active backfill go on and answers whether there may be more
+// to do at once. Every node may call it: the row is the lock.
+func (s *Store) Refill(ctx context.Context) (more bool, err error) {
+	var after int64
+	for {
+		var found, made bool
+		err = s.write(ctx, "refill", func(c *change) error {
+			found, made = false, false
+			b, ok, err := first(ctx, c.tx, scanBackfill, `
+				select `+backfillColumns+`
+				from backfills b
+				where b.state = 'active' and b.id > $1
+				order by b.id
+				limit 1`+s.sql.SkipLocked("b"), after)
+			if err != nil || !ok {
+				return err
+			}
+			found, after = true, b.ID
+			made, err = c.refill(b)
+			return err
+		})
+		if err != nil || !found {
+			return more, err
+		}
+		more = more || made
+	}
+}
+
+// refill asks the root what a locked backfill does next and writes it.
+func (c *change) refill(b belfry.Backfill) (made bool, err error) {
+	row, found, err := first(c.ctx, c.tx, scanSchedule, `
+		select `+scheduleColumns+`
+		from schedules s
+		where s.id = $1`+c.s.sql.ForUpdate("s"), b.ScheduleID)
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		b.State, b.EndedAt = belfry.BackfillCanceled, c.now // its schedule was deleted
+		return false, c.saveBackfill(b)
+	}
+	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+	if err != nil {
+		return false, err
+	}
+	running, _, err := first(c.ctx, c.tx, scanInt, `
+		select count(*)
+		from (select 1 from jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, belfry.BackfillStep)
+	if err != nil || b.Overlap == belfry.OverlapAllow && running >= belfry.BackfillStep {
+		return false, err // as many wait as one pass makes; more would only lengthen the queue
+	}
+	ran, err := c.ranBetween(row, b)
+	if err != nil {
+		return false, err
+	}
+	r := belfry.Fill(b, row.Schedule, plan, ran, int(running), c.now)
+	if err := c.startRefill(row, r.Run); err != nil {
+		return false, err
+	}
+	return len(r.Run) > 0 && r.State == belfry.BackfillActive, c.saveBackfill(r.Backfill)
+}
+
+// ranBetween reads which nominal times of a backfill's window have a job.
+func (c *change) ranBetween(row scheduleRow, b belfry.Backfill) (map[time.Time]bool, error) {
+	ran := map[time.Time]bool{}
+	if !b.OnlyMissing {
+		return ran, nil
+	}
+	after, to := b.Window()
+	times, err := collect(c.ctx, c.tx, scanInt, `
+		select nominal
+		from occurrences
+		where schedule_id = $1 and nominal > $2 and nominal <= $3 and decision <> 'skipped'
+		order by nominal
+		limit $4`, row.ID, micros(after), micros(to), belfry.BackfillStep+1)
+	for _, us := range times {
+		ran[instant(us)] = true
+	}
+	return ran, err
+}
+
+// startRefill makes the jobs of a backfill. A nominal time that was skipped
+// now has a job; one that had a job keeps the record of that one.
+func (c *change) startRefill(row scheduleRow, run []time.Time) error {
+	if len(run) == 0 {
+		return nil
+	}
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{row.TaskID})
+	if err != nil {
+		return err
+	}
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", len(run))
+	if err != nil {
+		return err
+	}
+	ins := make([]*insertion, len(run))
+	rows := make([]occurrenceRow, len(run))
+	for i, t := range run {
+		o := belfry.Occurrence{ScheduleID: row.ID, Nominal: t, Count: 1, Decision: belfry.DecidedJob, Note: "backfilled", JobID: ids[i], DueAt: c.now, DecidedAt: c.now}
+		j := c.scheduledJob(row, tasks[row.TaskID], o)
+		j.Trigger = belfry.TriggerBackfill
+		ins[i], rows[i] = &insertion{jobRow: j}, occurrenceRowOf(o)
+	}
+	if err := c.splitRanges(row, run); err != nil {
+		return err
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into occurrences (`+occurrenceColumns+`)
+		select `+occurrenceColumns+`
+		from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+		where true
+		on conflict (schedule_id, nominal) do update
+		set decision = excluded.decision, reason = '', note = excluded.note, job_id = excluded.job_id, decided_at = excluded.decided_at
+		where occurrences.decision = 'skipped'`, text(rows)); err != nil {
+		return err
+	}
+	_, err = c.insertJobs(ins)
+	return err
+}
+
+// splitRanges makes room for nominal times that are the first of a row which
+// stands for several: the row goes on from the second.
+func (c *change) splitRanges(row scheduleRow, run []time.Time) error {
+	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+	if err != nil {
+		return err
+	}
+	ranges, err := collect(c.ctx, c.tx, scanOccurrence, `
+		select `+occurrenceColumns+`
+		from occurrences
+		where schedule_id = $1 and until > 0 and nominal >= $2 and nominal <= $3
+		order by nominal`, row.ID, micros(run[0]), micros(run[len(run)-1]))
+	if err != nil {
+		return err
+	}
+	filled := map[time.Time]bool{}
+	for _, t := range run {
+		filled[t] = true
+	}
+	for _, o := range ranges {
+		first := o.Nominal
+		for filled[o.Nominal] && o.Count > 1 {
+			next := row.Upcoming(plan, o.Nominal, 1)
+			if len(next) == 0 || next[0].After(o.Until) {
+				break
+			}
+			o.Nominal, o.Count = next[0], o.Count-1
+		}
+		if o.Nominal.Equal(first) {
+			continue
+		}
+		until := o.Until
+		if o.Count == 1 {
+			until = instant(0)
+		}
+		if _, err := c.tx.Exec(c.ctx, `
+			update occurrences
+			set nominal = $3, count = $4, until = $5
+			where schedule_id = $1 and nominal = $2`, row.ID, micros(first), micros(o.Nominal), o.Count, micros(until)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+)
+
+const calendarColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+
+func scanCalendar(rows Rows) (c belfry.Calendar, err error) {
+	var id, generation int64
+	var namespace, name string
+	var created, updated int64
+	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&c}, &created, &updated)
+	c.ID, c.Namespace, c.Name, c.Generation = id, namespace, name, generation
+	c.CreatedAt, c.UpdatedAt = instant(created), instant(updated)
+	return c, err
+}
+
+// calendarDoc is the calendar as written, without what the store adds.
+func calendarDoc(c belfry.Calendar) string {
+	c.ID, c.Generation = 0, 0
+	c.CreatedAt, c.UpdatedAt = instant(0), instant(0)
+	return text(c)
+}
+
+func noCalendar(namespace, name string) error {
+	return belfry.Errorf(belfry.NotFound, "no calendar %q in namespace %q", name, namespace).
+		WithHint("see: belfry calendar list")
+}
+
+func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name string) (belfry.Calendar, error) {
+	c, found, err := first(ctx, tx, scanCalendar, `
+		select `+calendarColumns+`
+		from calendars
+		where namespace = $1 and name = $2`, namespace, name)
+	if err == nil && !found {
+		err = noCalendar(namespace, name)
+	}
+	return c, err
+}
+
+// SaveCalendar creates or replaces a calendar. Its schedules follow it from
+// their next run on.
+func (s *Store) SaveCalendar(ctx context.Context, cal belfry.Calendar) (belfry.Calendar, error) {
+	cal = cal.WithDefaults()
+	err := s.write(ctx, "save calendar", func(c *change) (err error) {
+		if err := cal.Validate(); err != nil {
+			return err
+		}
+		cal, _, err = c.saveCalendar(cal)
+		return err
+	})
+	return cal, err
+}
+
+// saveCalendar writes a calendar that is valid, and answers the one before.
+func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, err error) {
+	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name)
+	switch {
+	case belfry.CodeOf(err) == belfry.NotFound:
+		saved, err = c.insertCalendar(cal)
+		return saved, belfry.Calendar{}, err
+	case err != nil:
+		return cal, old, err
+	case calendarDoc(old) == calendarDoc(cal):
+		return old, old, nil
+	}
+	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
+	if _, err := c.tx.Exec(c.ctx, `
+		update calendars
+		set generation = $2, doc = $3, updated_at = $4
+		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), micros(c.now)); err != nil {
+		return cal, old, err
+	}
+	return cal, old, c.audit("update", "calendar", cal.Namespace, cal.Name, "", old, cal)
+}
+
+func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
+	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	if err != nil {
+		return cal, err
+	}
+	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = ids[0], 1, c.now, c.now
+	n, err := c.tx.Exec(c.ctx, `
+		insert into calendars (id, namespace, name, generation, doc, created_at, updated_at)
+		values ($1, $2, $3, 1, $4, $5, $5)
+		on conflict (namespace, name) do nothing`, cal.ID, cal.Namespace, cal.Name, calendarDoc(cal), micros(c.now))
+	if err != nil {
+		return cal, err
+	}
+	if n == 0 {
+		return cal, belfry.Errorf(belfry.Unavailable, "somebody else creates calendar %q at this moment", cal.Name).WithHint("try again")
+	}
+	return cal, c.audit("create", "calendar", cal.Namespace, cal.Name, "", nil, cal)
+}
+
+// DeleteCalendar removes a calendar that no schedule refers to.
+func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
+	return s.write(ctx, "delete calendar", func(c *change) error {
+		cal, err := s.calendar(ctx, c.tx, namespace, name)
+		if err != nil {
+			return err
+		}
+		return c.deleteCalendar(cal)
+	})
+}
+
+func (c *change) deleteCalendar(cal belfry.Calendar) error {
+	// Calendars are few and deleted rarely; a look at the schedules of the
+	// namespace that name any calendar is cheap enough.
+	users, err := collect(c.ctx, c.tx, scanSchedule, `
+		select `+scheduleColumns+`
+		from schedules s
+		where s.namespace = $1 and s.doc like $2
+		order by s.name`, cal.Namespace, `%"`+cal.Name+`"%`)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if slices.Contains(u.Calendars(), cal.Name) {
+			return belfry.Errorf(belfry.Conflict, "schedule %q refers to calendar %q", u.Name, cal.Name).WithHint("edit the schedule first")
+		}
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from calendars where id = $1`, cal.ID); err != nil {
+		return err
+	}
+	return c.audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
+}
+
+// Calendar is one calendar.
+func (s *Store) Calendar(ctx context.Context, namespace, name string) (c belfry.Calendar, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		c, err = s.calendar(ctx, tx, namespace, name)
+		return err
+	})
+	return c, err
+}
+
+// Calendars lists calendars by namespace and name.
+func (s *Store) Calendars(ctx context.Context, f belfry.CalendarFilter) (p belfry.Page[belfry.Calendar], err error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err := collect(ctx, tx, scanCalendar, `
+			select `+calendarColumns+`
+			from calendars
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.args...)
+		p = page(all, limit, func(c belfry.Calendar) string { return encodeCursor(c.Namespace, c.Name) })
+		return err
+	})
+	return p, err
+}
+
+// planOf compiles a schedule with its calendars. Schedules without any, which
+// are most, cost no query.
+func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.Plan, error) {
+	if len(sc.Blackout)+len(sc.Within) == 0 {
+		return s.plans.of(sc, nil)
+	}
+	type name struct {
+		Name string `json:"name"`
+	}
+	names := make([]name, 0, len(sc.Blackout)+len(sc.Within))
+	for _, n := range sc.Calendars() {
+		names = append(names, name{n})
+	}
+	cals, err := collect(ctx, tx, scanCalendar, `
+		select `+calendarColumns+`
+		from calendars
+		where namespace = $1 and name in (select name from `+s.sql.Table(2, "t", Col{"name", Text})+`)
+		order by id`, sc.Namespace, text(names))
+	if err != nil {
+		return belfry.Plan{}, fmt.Errorf("read calendars: %w", err)
+	}
+	return s.plans.of(sc, cals)
+}
+
+// PlanOf is a saved schedule made ready to compute with, calendars included.
+func (s *Store) PlanOf(ctx context.Context, sc belfry.Schedule) (plan belfry.Plan, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		plan, err = s.planOf(ctx, tx, sc)
+		return err
+	})
+	return plan, err
+}
