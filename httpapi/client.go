@@ -159,12 +159,9 @@ type ask struct {
 
 // do makes the call, repeats it where that helps, and reads the answer into out.
 func (c *Client) do(ctx context.Context, a ask, out any) error {
-	var body []byte
-	if a.body != nil {
-		var err error
-		if body, err = encode(a.body); err != nil {
-			return err
-		}
+	body, err := bodyOf(a)
+	if err != nil {
+		return err
 	}
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
@@ -178,6 +175,24 @@ func (c *Client) do(ctx context.Context, a ask, out any) error {
 	}
 }
 
+// bodyText is a body that is sent as it is. A body without a type is none.
+type bodyText struct {
+	kind string
+	text []byte
+}
+
+// bodyOf is a call's body as bytes, in JSON unless it says otherwise.
+func bodyOf(a ask) (bodyText, error) {
+	switch v := a.body.(type) {
+	case nil:
+		return bodyText{}, nil
+	case bodyText:
+		return v, nil
+	}
+	text, err := encode(a.body)
+	return bodyText{"application/json", text}, err
+}
+
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -188,7 +203,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (c *Client) try(ctx context.Context, a ask, body []byte, out any) error {
+func (c *Client) try(ctx context.Context, a ask, body bodyText, out any) error {
 	timeout := a.timeout
 	if timeout == 0 {
 		timeout = c.opts.Timeout
@@ -222,21 +237,21 @@ func (c *Client) try(ctx context.Context, a ask, body []byte, out any) error {
 	return nil
 }
 
-func (c *Client) send(ctx context.Context, a ask, body []byte) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response, error) {
 	address := c.base + a.path
 	if len(a.query) > 0 {
 		address += "?" + a.query.Encode()
 	}
 	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
+	if body.kind != "" {
+		reader = bytes.NewReader(body.text)
 	}
 	req, err := http.NewRequestWithContext(ctx, a.method, address, reader)
 	if err != nil {
 		return nil, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if body.kind != "" {
+		req.Header.Set("Content-Type", body.kind)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)

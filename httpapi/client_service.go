@@ -154,17 +154,6 @@ func (c *Client) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (be
 		paged(f.Paging, words("namespace", f.Namespace, "decision", string(f.Decision))))
 }
 
-// Upcoming is up to n nominal times of a schedule after from; the server's now
-// when from is zero. It is no part of [Service], whose users can compute it.
-func (c *Client) Upcoming(ctx context.Context, namespace, name string, from time.Time, n int) ([]time.Time, error) {
-	if err := checked("name", name); err != nil {
-		return nil, err
-	}
-	u, err := get[upcomingTimes](ctx, c, named("schedules", name, "next"),
-		words("namespace", namespace, "from", timeText(from), "n", strconv.Itoa(n)))
-	return u.Times, err
-}
-
 // Enqueue implements [Jobs]. It is repeated when the server cannot be reached
 // only if every job has an idempotency key.
 func (c *Client) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
@@ -210,10 +199,11 @@ func items[T any](ctx context.Context, c *Client, path string, query url.Values)
 // Logs implements [Jobs].
 func (c *Client) Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
 	return get[belfry.Page[belfry.LogLine]](ctx, c, numbered("jobs", id, "logs"),
-		paged(f.Paging, words("namespace", namespace, "attempt", attemptText(f.Attempt))))
+		paged(f.Paging, words("namespace", namespace, "attempt", numberText(f.Attempt))))
 }
 
-func attemptText(n int) string {
+// numberText leaves out a zero, which means the default.
+func numberText(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -16,13 +16,13 @@ func (s *Server) definitionRoutes() {
 	type applying struct {
 		Namespace string `query:"namespace" doc:"For definitions that name none, and the one that prune is about; default: the token's namespace, or default"`
 		DryRun    bool   `query:"dry_run" doc:"Only say what would change; the scope read is enough"`
-		Prune     bool   `query:"prune" doc:"Delete tasks and schedules of the namespace that the manifest does not name"`
+		Prune     bool   `query:"prune" doc:"Delete calendars, tasks and schedules of the namespace that the manifest does not name"`
 	}
 	serveBody(s, endpoint{
 		// The handler asks for admin, unless it is a dry run.
 		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: belfry.ScopeRead,
 		timeout: applyTimeout, maxBody: s.opts.MaxApply,
-		summary: "Make queues, tasks and schedules as a manifest says",
+		summary: "Make queues, calendars, tasks and schedules as a manifest says",
 		doc:     "All of it or nothing, in one transaction. Without dry_run it needs the scope admin; queues need a token for all namespaces.",
 	}, func(ctx context.Context, c *call, in *applying, m belfry.Manifest) (belfry.Applied, error) {
 		o := belfry.ApplyOptions{DryRun: in.DryRun, Prune: in.Prune}
@@ -43,7 +43,7 @@ func (s *Server) definitionRoutes() {
 	}
 	serve(s, endpoint{
 		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: belfry.ScopeRead, timeout: applyTimeout,
-		summary: "Write queues, tasks and schedules as a manifest",
+		summary: "Write queues, calendars, tasks and schedules as a manifest",
 	}, func(ctx context.Context, c *call, in *exporting) (belfry.Manifest, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) definitionRoutes() {
 
 	type auditing struct {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all, and for what belongs to none"`
-		Noun      string `query:"noun" doc:"Only changes of this: task, schedule, queue, job, token, …"`
+		Noun      string `query:"noun" doc:"Only changes of this: task, schedule, calendar, backfill, queue, job, token, …"`
 		Name      string `query:"name" doc:"Only changes of what has this name"`
 		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
@@ -84,6 +84,11 @@ func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
 			if err := everywhere(t, "queues"); err != nil {
 				return err
 			}
+		}
+	}
+	for i, cal := range m.Calendars {
+		if _, err := inOne(t, fmt.Sprintf("calendars[%d].namespace", i), cal.Namespace); err != nil {
+			return err
 		}
 	}
 	for i, task := range m.Tasks {

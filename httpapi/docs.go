@@ -102,7 +102,9 @@ func describeOperation(method, path string, op *huma.Operation) docsOperation {
 		d.Parameters = append(d.Parameters, docsField{Name: p.Name, In: p.In, Kind: kind, Type: name, About: p.Description, Required: p.Required})
 	}
 	if op.RequestBody != nil {
-		_, d.Body = kindOf(op.RequestBody.Content["application/json"].Schema)
+		for _, content := range op.RequestBody.Content {
+			_, d.Body = kindOf(content.Schema)
+		}
 	}
 	for _, status := range []string{"200", "201"} {
 		if r := op.Responses[status]; r != nil && r.Content["application/json"] != nil {
@@ -126,12 +128,23 @@ func curl(method, path string, op *huma.Operation) string {
 		if method != http.MethodPost {
 			b.WriteString(" -X " + method)
 		}
-		b.WriteString(" --json @body.json")
+		b.WriteString(bodyFlags(op))
 	case method != http.MethodGet:
 		b.WriteString(" -X " + method)
 	}
 	fmt.Fprintf(&b, ` "$BELFRY_SERVER%s"`, path)
 	return b.String()
+}
+
+// bodyFlags is how curl sends a body.
+func bodyFlags(op *huma.Operation) string {
+	if op.RequestBody.Content["application/json"] != nil {
+		return " --json @body.json"
+	}
+	var kind string
+	for kind = range op.RequestBody.Content {
+	}
+	return fmt.Sprintf(` -H "Content-Type: %s" --data-binary @body`, kind)
 }
 
 func fieldsOfSchema(s *huma.Schema) []docsField {

@@ -107,10 +107,27 @@ func serveBody[I, B, T any](s *Server, e endpoint, h func(ctx context.Context, c
 		}
 		return h(ctx, c, in, body)
 	})
-	// Only now, or huma would read and check the body itself.
+	s.describeBody(e, "application/json", s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, e.id+"Body"))
+}
+
+// serveText registers a route with a body of another type than JSON.
+func serveText[I, T any](s *Server, e endpoint, kind string, h func(ctx context.Context, c *call, in *I, body []byte) (T, error)) {
+	serve(s, e, func(ctx context.Context, c *call, in *I) (T, error) {
+		body, err := c.readText(e, kind)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		return h(ctx, c, in, body)
+	})
+	s.describeBody(e, kind, &huma.Schema{Type: huma.TypeString})
+}
+
+// describeBody is done after a route was registered, or huma would read and
+// check the body itself.
+func (s *Server) describeBody(e endpoint, kind string, schema *huma.Schema) {
 	op := operationAt(s.api.OpenAPI(), e.method, e.path)
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, e.id+"Body")
-	op.RequestBody = &huma.RequestBody{Required: !e.bare, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	op.RequestBody = &huma.RequestBody{Required: !e.bare, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
 }
 
 // stream registers a route that writes its answer itself. What prepare returns
@@ -237,6 +254,20 @@ func (c *call) read(e endpoint, v any) error {
 		return belfry.Errorf(belfry.Invalid, "the body is missing").WithHint("send JSON as /docs describes")
 	}
 	return decode(data, v)
+}
+
+// readText reads a request's body of the given type.
+func (c *call) readText(e endpoint, kind string) ([]byte, error) {
+	if got, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type")); got != kind && c.r.ContentLength != 0 {
+		e := belfry.Errorf(belfry.Invalid, "the body is %s, not %s", orWords(got, "of no stated type"), kind).
+			WithHint("send the header Content-Type: %s", kind)
+		return nil, newProblem(http.StatusUnsupportedMediaType, e)
+	}
+	data, err := c.readAll(e.maxBody)
+	if err == nil && len(data) == 0 {
+		err = belfry.Errorf(belfry.Invalid, "the body is missing").WithHint("send it as %s", kind)
+	}
+	return data, err
 }
 
 func orWords(s, words string) string {

@@ -136,15 +136,16 @@ func (s *Server) jobRoutes() {
 		if err != nil {
 			return belfry.Page[belfry.Job]{}, err
 		}
-		f := belfry.JobFilter{
+		for _, state := range in.State {
+			if err := oneOf("state", state, belfry.JobStates...); err != nil {
+				return belfry.Page[belfry.Job]{}, err
+			}
+		}
+		return page(s.service.Jobs(ctx, belfry.JobFilter{
 			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
 			Namespace: ns, States: in.State, Task: in.Task, Schedule: in.Schedule, Queue: in.Queue, Tag: in.Tag,
 			Since: in.Since, Until: in.Until,
-		}
-		if err := f.Validate(); err != nil {
-			return belfry.Page[belfry.Job]{}, err
-		}
-		return page(s.service.Jobs(ctx, f))
+		}))
 	})
 
 	type enqueuing struct {

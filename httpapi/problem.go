@@ -35,7 +35,7 @@ var statuses = []struct {
 
 	{belfry.Invalid, http.StatusBadRequest, "Invalid request"},
 	{belfry.Invalid, http.StatusMethodNotAllowed, "Method not allowed"},
-	{belfry.Invalid, http.StatusUnsupportedMediaType, "Not JSON"},
+	{belfry.Invalid, http.StatusUnsupportedMediaType, "Not of a type that can be read"},
 	{belfry.Forbidden, http.StatusMisdirectedRequest, "Unknown host"},
 	{belfry.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "Headers too large"},
 	{belfry.Unavailable, http.StatusRequestTimeout, "Request took too long"},

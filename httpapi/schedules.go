@@ -24,11 +24,6 @@ type triggerInput struct {
 	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
 }
 
-// upcomingTimes is the answer to when a schedule runs next.
-type upcomingTimes struct {
-	Times []time.Time `json:"times" doc:"Nominal times, without regard to overlap, pause or runs left; none for rules that count from the finish"`
-}
-
 func (s *Server) scheduleRoutes() {
 	type listing struct {
 		Namespace string               `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
@@ -170,28 +165,20 @@ func (s *Server) scheduleTimes() {
 	type looking struct {
 		Name      string    `path:"name"`
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
-		N         int       `query:"n" minimum:"1" maximum:"1000" default:"10" doc:"How many"`
+		N         int       `query:"n" minimum:"0" maximum:"1000" doc:"How many; default: 10"`
 		From      time.Time `query:"from" doc:"After this time; default: now"`
 	}
 	serve(s, endpoint{
 		id: "schedule-next", method: http.MethodGet, path: "/v1/schedules/{name}/next", scope: belfry.ScopeRead,
-		summary: "Compute its next nominal times",
-	}, func(ctx context.Context, c *call, in *looking) (upcomingTimes, error) {
+		summary: "Compute its next nominal times, and what becomes of each",
+		doc: "With what daylight saving, calendars and jitter do to them, and without regard to overlap and pause. " +
+			"A rule that counts from the finish has none. POST /v1/look says more.",
+	}, func(ctx context.Context, c *call, in *looking) (comingList, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {
-			return upcomingTimes{}, err
+			return comingList{}, err
 		}
-		v, err := s.service.Schedule(ctx, ns, in.Name)
-		if err != nil {
-			return upcomingTimes{}, err
-		}
-		plan, err := v.Plan()
-		if err != nil {
-			return upcomingTimes{}, err
-		}
-		if in.From.IsZero() {
-			in.From = time.Now()
-		}
-		return upcomingTimes{Times: list(v.Upcoming(plan, in.From, in.N))}, nil
+		l, err := s.service.Look(ctx, belfry.LookQuery{Namespace: ns, Name: in.Name, From: in.From, N: in.N})
+		return comingList{list(l.Coming)}, err
 	})
 }

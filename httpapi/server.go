@@ -141,6 +141,9 @@ func New(o Options) (*Server, error) {
 func (s *Server) routes() {
 	s.taskRoutes()
 	s.scheduleRoutes()
+	s.calendarRoutes()
+	s.backfillRoutes()
+	s.lookRoutes()
 	s.jobRoutes()
 	s.queueRoutes()
 	s.workerRoutes()

@@ -105,11 +105,13 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]belfry.Token, error)
 }
 
-// Definitions applies and exports whole sets of queues, tasks and schedules.
+// Definitions applies and exports whole sets of queues, calendars, tasks and
+// schedules.
 type Definitions interface {
 	// Apply makes the database as the manifest says, in one transaction. What
 	// the manifest does not name is left alone, unless prune is set: then
-	// tasks and schedules of the namespace that it does not name are deleted.
+	// calendars, tasks and schedules of the namespace that it does not name are
+	// deleted.
 	// A dry run changes nothing and answers the same plan.
 	Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error)
 	Export(ctx context.Context, namespace string) (belfry.Manifest, error)
@@ -145,6 +147,9 @@ type Health interface {
 type Service interface {
 	Tasks
 	Schedules
+	Calendars
+	Backfills
+	Lookout
 	Jobs
 	Queues
 	Workers

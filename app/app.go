@@ -1,0 +1,298 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/store"
+)
+
+// App is one node.
+type App struct {
+	opt Options
+	log *slog.Logger
+
+	mu      sync.Mutex // held by Start and Stop for as long as they take
+	started bool
+	stopped bool
+	stops   []stop // what was started, in order; ended backwards
+
+	fatal     chan error    // the first part that ended by itself
+	draining  chan struct{} // closed when a stop begins
+	drainOnce sync.Once
+
+	// Set by Start before it returns, and never changed afterwards.
+	store     *store.Store
+	url       string
+	tokenFile string
+}
+
+// New checks the options. It opens nothing.
+func New(o Options) (*App, error) {
+	o = o.withDefaults()
+	if err := config.CheckDatabase(o.Database); err != nil {
+		return nil, err
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	// Here, so that a refused start leaves no new database behind. Whether
+	// there are tokens in it is seen once it is open.
+	if err := mayListen(o.Config, mayHaveTokens(o.Config)); err != nil {
+		return nil, err
+	}
+	return &App{opt: o, log: o.Logger, fatal: make(chan error, 1), draining: make(chan struct{})}, nil
+}
+
+// URL is where the API listens, or empty without the role. Valid after Start.
+func (a *App) URL() string { return a.url }
+
+// Store is the open database. Valid after Start and until Stop.
+func (a *App) Store() *store.Store { return a.store }
+
+// TokenFile is the file with this machine's token, or empty. Valid after Start.
+func (a *App) TokenFile() string { return a.tokenFile }
+
+// Run starts the node, waits until ctx ends or a part of the node fails, and
+// stops it.
+func (a *App) Run(ctx context.Context) error {
+	if err := a.Start(ctx); err != nil {
+		return err
+	}
+	return a.Wait(ctx)
+}
+
+// Wait waits until ctx ends or a part of a started node fails, and stops it.
+func (a *App) Wait(ctx context.Context) error {
+	var failed error
+	select {
+	case <-ctx.Done():
+		a.log.Info("stopping", "grace", a.opt.Grace)
+	case failed = <-a.fatal:
+		a.log.Error("stopping, because a part of the node failed", "error", failed)
+	}
+	return errors.Join(failed, a.Stop(context.WithoutCancel(ctx)))
+}
+
+// Start starts everything, or nothing: when a part does not start, those
+// before it are stopped again. ctx bounds the start and not the life of the
+// node. A node starts once.
+func (a *App) Start(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.started || a.stopped {
+		return belfry.Errorf(belfry.Conflict, "this node was started or stopped before").WithHint("make a new one")
+	}
+	a.started = true
+	// The order of these lines is the order of dependence, and Stop walks it
+	// backwards. Each part may rely on those above it for as long as it lives:
+	//
+	//   workers  stop first. While they drain, their jobs still call the API
+	//            of this node and their results go into the store.
+	//   API      ends next, and not before: clients that wait for a job hear
+	//            of its end, remote workers can hand in results.
+	//   engine   has nobody who depends on it, but what the API accepted in
+	//            its last second may need the store's wake-ups to be heard.
+	//   store    last, when nobody is left who could write.
+	for _, part := range []struct {
+		name  string
+		start func(context.Context) error
+	}{
+		{"store", a.startStore},
+		{"engine", a.startEngine},
+		{"clock", a.startClock},
+		{"api", a.startAPI},
+		{"workers", a.startWorkers},
+	} {
+		if err := part.start(ctx); err != nil {
+			stopErr := a.stopLocked(context.WithoutCancel(ctx))
+			var refused *belfry.Error
+			if !errors.As(err, &refused) { // a refusal says for itself what it is about
+				err = fmt.Errorf("start %s: %w", part.name, err)
+			}
+			return errors.Join(err, stopErr)
+		}
+	}
+	return nil
+}
+
+func (a *App) startStore(ctx context.Context) error {
+	o := newObserver(new(catalogue))
+	if err := o.register(a.opt.Registry); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	st, err := OpenStore(ctx, a.opt.Config, a.log, o)
+	if err != nil {
+		return err
+	}
+	a.store = st
+	a.onStop("store", func(context.Context) error { return st.Close() })
+	if err := a.opt.Registry.Register(newGauges(new(catalogue), a.readGauges)); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	a.loop("wake-ups", st.Run)
+	return nil
+}
+
+func (a *App) readGauges(ctx context.Context) (belfry.Health, []belfry.QueueStats, error) {
+	h, err := a.store.Health(ctx)
+	if err != nil {
+		return h, nil, err
+	}
+	queues, err := a.store.Queues(ctx)
+	return h, queues, err
+}
+
+func (a *App) startEngine(context.Context) error {
+	if !a.opt.Has(config.RoleEngine) {
+		return nil
+	}
+	e, err := engine.New(engine.Options{Store: a.store, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.loop("engine", e.Run)
+	return nil
+}
+
+// startClock watches the difference between this node's clock and the one
+// that decides.
+func (a *App) startClock(context.Context) error {
+	a.loop("clock", func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			a.checkClock(ctx)
+			sleep(ctx, time.Minute)
+		}
+		return nil
+	})
+	return nil
+}
+
+func (a *App) checkClock(ctx context.Context) {
+	skew, err := a.store.DB().Skew(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		a.log.Warn("cannot compare clocks", "error", err)
+	case skew.Abs() > belfry.MaxClockSkew:
+		a.log.Warn("this node's clock is off; times are the database's, but timestamps in logs are not",
+			"skew", skew, "way_out", "synchronise the clocks of this node and of the database, such as with NTP")
+	}
+}
+
+func (a *App) startAPI(ctx context.Context) error {
+	if !a.opt.Has(config.RoleAPI) {
+		return nil
+	}
+	usable, err := usableTokens(ctx, a.store)
+	if err != nil {
+		return err
+	}
+	if err := mayListen(a.opt.Config, usable); err != nil {
+		return err
+	}
+	srv, h, err := a.server()
+	if err != nil {
+		return err
+	}
+	ln, err := listen(ctx, a.opt.Listen)
+	if err != nil {
+		return err
+	}
+	// Only who has the address makes the token: a second start in the same
+	// folder fails above and leaves the file alone.
+	if config.IsLoopback(a.opt.Listen) {
+		if err := a.firstToken(ctx, a.store, usable); err != nil {
+			return errors.Join(err, ln.Close())
+		}
+	}
+	a.url = config.Config{Listen: ln.Addr().String(), TLSCert: a.opt.TLSCert}.ServerURL()
+	a.serve(srv, ln, h)
+	a.log.Info("listening", "url", a.url)
+	return nil
+}
+
+func (a *App) server() (*http.Server, *httpapi.Server, error) {
+	requests := newRequests(new(catalogue))
+	if err := a.opt.Registry.Register(requests.took); err != nil {
+		return nil, nil, fmt.Errorf("register metrics: %w", err)
+	}
+	h, err := httpapi.New(httpapi.Options{
+		Service: a.store, Auth: a.store, Version: a.opt.Version, Logger: a.log,
+		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
+		Observe: requests.observe, Hosts: hosts(a.opt.Config), Ready: a.ready,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	srv := h.HTTPServer(a.opt.Listen)
+	if a.opt.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(a.opt.TLSCert, a.opt.TLSKey)
+		if err != nil {
+			return nil, nil, belfry.InvalidField("tls_cert", a.opt.TLSCert, "cannot be used: "+err.Error(), "give PEM files of a certificate and its key")
+		}
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	}
+	return srv, h, nil
+}
+
+// ready is false from the moment a stop begins, so that balancers look
+// elsewhere while the rest drains.
+func (a *App) ready(context.Context) error {
+	select {
+	case <-a.draining:
+		return belfry.Errorf(belfry.Unavailable, "this node is stopping")
+	default:
+		return nil
+	}
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, belfry.Errorf(belfry.Unavailable, "cannot listen on %s: %w", address, err).
+			WithHint("is another server running there? choose another address with --listen, such as 127.0.0.1:0 for any free port")
+	}
+	return ln, nil
+}
+
+// serve runs the API until it is stopped.
+func (a *App) serve(srv *http.Server, ln net.Listener, h *httpapi.Server) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var err error
+		if srv.TLSConfig != nil {
+			err = srv.ServeTLS(ln, "", "")
+		} else {
+			err = srv.Serve(ln)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			a.fail(fmt.Errorf("serve the API: %w", err))
+		}
+	}()
+	a.onStop("api", func(ctx context.Context) error {
+		h.Close() // streams and long polls end, or Shutdown would wait for them
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		err := srv.Shutdown(ctx)
+		if err != nil {
+			err = errors.Join(err, srv.Close())
+		}
+		<-done
+		return err
+	})
+}

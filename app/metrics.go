@@ -1,0 +1,220 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+)
+
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Metric is one of those that a node has.
+type Metric struct {
+	Name   string
+	Labels []string
+	Help   string
+}
+
+// Metrics lists what /metrics shows, besides the metrics of Go and of the
+// process, by name.
+func Metrics() []Metric {
+	var c catalogue
+	newObserver(&c)
+	newRequests(&c)
+	newGauges(&c, nil)
+	slices.SortFunc(c, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+	return c
+}
+
+// catalogue makes metrics and remembers them for people.
+type catalogue []Metric
+
+func (c *catalogue) add(name, help string, labels []string) {
+	*c = append(*c, Metric{Name: name, Labels: labels, Help: help})
+}
+
+func (c *catalogue) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c.add(name, help, labels)
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func (c *catalogue) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	c.add(name, help, labels)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc {
+	c.add(name, help, labels)
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// observer turns what the store tells into metrics.
+type observer struct {
+	claimed  *prometheus.CounterVec
+	settled  *prometheus.CounterVec
+	attempts *prometheus.CounterVec
+	ran      *prometheus.HistogramVec
+	fired    *prometheus.CounterVec
+	lag      *prometheus.HistogramVec
+	stale    *prometheus.CounterVec
+	lost     *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	failed   *prometheus.CounterVec
+}
+
+// fast is for what takes from a tenth of a millisecond to some seconds.
+var fast = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
+
+func newObserver(c *catalogue) *observer {
+	return &observer{
+		claimed:  c.counter("belfry_jobs_claimed_total", "Jobs handed to workers.", "queue"),
+		settled:  c.counter("belfry_jobs_settled_total", "Attempts recorded, by what the job became.", "queue", "state"),
+		attempts: c.counter("belfry_attempts_total", "Attempts recorded, by how they ended.", "queue", "outcome"),
+		ran:      c.histogram("belfry_attempt_seconds", "How long attempts ran.", []float64{.01, .1, 1, 10, 60, 300, 1800, 7200}, "queue"),
+		fired:    c.counter("belfry_occurrences_total", "Nominal times decided.", "decision", "reason"),
+		lag:      c.histogram("belfry_fire_lag_seconds", "How long after its nominal time an occurrence became a job.", fast),
+		stale:    c.counter("belfry_stale_results_total", "Results refused because the lease was lost."),
+		lost:     c.counter("belfry_sessions_lost_total", "Worker sessions given up because they did not renew."),
+		took:     c.histogram("belfry_store_seconds", "How long transitions of the store took.", fast, "transition"),
+		failed:   c.counter("belfry_store_errors_total", "Transitions of the store that failed.", "transition"),
+	}
+}
+
+func (o *observer) register(r prometheus.Registerer) error {
+	// Present from the start, so that an alert on their increase sees the first.
+	o.lag.WithLabelValues()
+	o.stale.WithLabelValues()
+	o.lost.WithLabelValues()
+	for _, c := range []prometheus.Collector{o.claimed, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.took, o.failed} {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *observer) Claimed(queue string, jobs int) {
+	o.claimed.WithLabelValues(queue).Add(float64(jobs))
+}
+
+func (o *observer) Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration) {
+	o.attempts.WithLabelValues(queue, string(outcome)).Inc()
+	o.settled.WithLabelValues(queue, string(state)).Inc()
+	if ran >= 0 {
+		o.ran.WithLabelValues(queue).Observe(ran.Seconds())
+	}
+}
+
+func (o *observer) Fired(decision belfry.Decision, reason belfry.Reason, lag time.Duration) {
+	o.fired.WithLabelValues(string(decision), string(reason)).Inc()
+	if decision == belfry.DecidedJob {
+		o.lag.WithLabelValues().Observe(max(lag, 0).Seconds())
+	}
+}
+
+func (o *observer) Stale(jobs int)    { o.stale.WithLabelValues().Add(float64(jobs)) }
+func (o *observer) Lost(sessions int) { o.lost.WithLabelValues().Add(float64(sessions)) }
+
+func (o *observer) Took(transition string, d time.Duration, failed bool) {
+	o.took.WithLabelValues(transition).Observe(d.Seconds())
+	if failed {
+		o.failed.WithLabelValues(transition).Inc()
+	}
+}
+
+// gauges are read from the database when somebody looks, and never more than
+// [maxQueueSeries] queues or for longer than [gaugeTime].
+type gauges struct {
+	read func(ctx context.Context) (belfry.Health, []belfry.QueueStats, error)
+
+	up, lag, skew, workers             *prometheus.Desc
+	ready, scheduled, running, waiting *prometheus.Desc
+	paused                             *prometheus.Desc
+}
+
+const (
+	maxQueueSeries = 200
+	gaugeTime      = 5 * time.Second
+)
+
+func newGauges(c *catalogue, read func(ctx context.Context) (belfry.Health, []belfry.QueueStats, error)) *gauges {
+	return &gauges{
+		read:      read,
+		up:        c.gauge("belfry_database_up", "1 if the database answered."),
+		lag:       c.gauge("belfry_schedule_lag_seconds", "How long the most overdue schedule waits to be fired."),
+		skew:      c.gauge("belfry_clock_skew_seconds", "This node's clock less the one that decides."),
+		workers:   c.gauge("belfry_workers", "Living worker sessions."),
+		ready:     c.gauge("belfry_queue_ready", "Jobs that could start now, counted up to 10001.", "queue"),
+		scheduled: c.gauge("belfry_queue_scheduled", "Jobs for later, counted up to 10001.", "queue"),
+		running:   c.gauge("belfry_queue_running", "Jobs that run.", "queue"),
+		waiting:   c.gauge("belfry_queue_oldest_seconds", "How long the oldest ready job has waited.", "queue"),
+		paused:    c.gauge("belfry_queue_paused", "1 if the queue is paused.", "queue"),
+	}
+}
+
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.up, g.lag, g.skew, g.workers, g.ready, g.scheduled, g.running, g.waiting, g.paused} {
+		ch <- d
+	}
+}
+
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	ctx, stop := context.WithTimeout(context.Background(), gaugeTime)
+	defer stop()
+	send := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	h, queues, err := g.read(ctx)
+	if err != nil {
+		send(g.up, 0)
+		return
+	}
+	send(g.up, 1)
+	send(g.lag, h.ScheduleLag.Seconds())
+	send(g.skew, h.ClockSkew.Seconds())
+	send(g.workers, float64(h.Workers))
+	for _, q := range queues[:min(len(queues), maxQueueSeries)] {
+		send(g.ready, float64(q.Ready), q.Name)
+		send(g.scheduled, float64(q.Scheduled), q.Name)
+		send(g.running, float64(q.Running), q.Name)
+		send(g.waiting, age(q.OldestAt, h.Now).Seconds(), q.Name)
+		send(g.paused, one(!q.PausedAt.IsZero()), q.Name)
+	}
+}
+
+func age(t, now time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return max(now.Sub(t), 0)
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// requests measures what the API answers.
+type requests struct{ took *prometheus.HistogramVec }
+
+func newRequests(c *catalogue) *requests {
+	return &requests{c.histogram("belfry_http_seconds", "How long requests took, streams and long polls included.", fast, "route", "status")}
+}
+
+func (q *requests) observe(r httpapi.Request) {
+	q.took.WithLabelValues(r.Route, strconv.Itoa(r.Status)).Observe(r.Duration.Seconds())
+}

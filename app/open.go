@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/store/sqlite"
+)
+
+// OpenStore opens the database that a configuration names, and brings its
+// schema up to date. observer may be nil.
+func OpenStore(ctx context.Context, c config.Config, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
+	c = c.WithDefaults()
+	if err := config.CheckDatabase(c.Database); err != nil {
+		return nil, err
+	}
+	o := store.Options{
+		SessionTTL: c.SessionTTL.D(),
+		Keep:       store.Keep{Age: c.RetentionAge.D(), Jobs: c.RetentionJobs},
+		Logger:     logger,
+		Observer:   observer,
+	}
+	if path := c.SQLitePath(); path != "" {
+		return sqlite.Open(ctx, path, sqlite.Options{Options: o})
+	}
+	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns})
+}
+
+// Migrate brings the schema of the database up to date and opens nothing.
+func Migrate(ctx context.Context, c config.Config) (from, to int64, err error) {
+	c = c.WithDefaults()
+	if err := config.CheckDatabase(c.Database); err != nil {
+		return 0, 0, err
+	}
+	if path := c.SQLitePath(); path != "" {
+		return sqlite.Migrate(ctx, path)
+	}
+	return postgres.Migrate(ctx, c.Database)
+}

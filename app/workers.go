@@ -1,0 +1,175 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/probe"
+	"github.com/belfry-run/belfry/worker/process"
+)
+
+// startWorkers starts what runs jobs on this node.
+func (a *App) startWorkers(ctx context.Context) error {
+	if !a.opt.Has(config.RoleWorker) {
+		return nil
+	}
+	w := Workers{
+		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
+		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace,
+	}
+	if _, err := w.serving(ctx, nil); err != nil {
+		return err
+	}
+	a.loop("workers", w.Run)
+	return nil
+}
+
+// Workers runs the jobs of all queues, or of those that the configuration
+// names, on this machine. A queue that is created later is served soon after.
+type Workers struct {
+	Broker    belfry.Broker
+	Queues    QueueLister
+	Config    config.Config
+	Namespace string // default: the token's
+	Handlers  *worker.Handlers
+	Version   string
+	Logger    *slog.Logger
+}
+
+// QueueLister knows which queues there are. A store does, and so does the
+// HTTP client.
+type QueueLister interface {
+	Queues(ctx context.Context) ([]belfry.QueueStats, error)
+}
+
+// queueLook is how long a new queue waits at most to be noticed.
+const queueLook = 3 * time.Second
+
+// Run serves until ctx ends, and then until running jobs have ended or been
+// handed back.
+func (w *Workers) Run(ctx context.Context) error {
+	executors, err := w.executors()
+	if err != nil {
+		return err
+	}
+	var (
+		running sync.WaitGroup
+		mu      sync.Mutex
+		failed  error
+	)
+	ctx, cancel := context.WithCancel(ctx)
+	defer running.Wait()
+	defer cancel() // first, or the wait would be for ever
+	served := map[string]int{}
+	for ctx.Err() == nil {
+		fresh, err := w.serving(ctx, served)
+		if belfry.CodeOf(err) == belfry.Invalid {
+			return err
+		}
+		if err != nil {
+			w.Logger.Debug("queues cannot be listed", "error", err) // the worker says so, loudly, when it matters
+		}
+		if len(fresh) > 0 {
+			one, err := worker.New(worker.Options{
+				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
+				Queues: fresh, Executors: executors, Handlers: w.Handlers,
+				Grace: graceOf(w.Config), Logger: w.Logger,
+			})
+			if err != nil {
+				return fmt.Errorf("start worker: %w", err)
+			}
+			running.Go(func() {
+				if err := one.Run(ctx); err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			})
+			for name, slots := range fresh {
+				served[name] = slots
+			}
+		}
+		sleep(ctx, queueLook)
+	}
+	running.Wait()
+	return failed
+}
+
+// graceOf is the worker's way to say none at all.
+func graceOf(c config.Config) time.Duration {
+	if c.Grace == 0 {
+		return -1
+	}
+	return c.Grace.D()
+}
+
+// serving is the queues to be served that are not among those served already,
+// with their slots.
+func (w *Workers) serving(ctx context.Context, served map[string]int) (map[string]int, error) {
+	fresh := map[string]int{}
+	add := func(name string) {
+		if _, known := served[name]; !known {
+			fresh[name] = w.Config.Queues[name] // 0: as many as the queue says
+		}
+	}
+	only := w.Config.OnlyQueues
+	if len(only) > 0 && len(served) > 0 {
+		return fresh, nil
+	}
+	queues, err := w.Queues.Queues(ctx)
+	if code := belfry.CodeOf(err); code == belfry.Forbidden || code == belfry.Unauthorized {
+		// A token that may only work cannot list queues. The first ones exist
+		// everywhere.
+		for _, q := range belfry.FirstQueues() {
+			queues = append(queues, belfry.QueueStats{Queue: q})
+		}
+		for _, name := range only {
+			queues = append(queues, belfry.QueueStats{Queue: belfry.Queue{Name: name}})
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list queues: %w", err)
+	}
+	for _, q := range queues {
+		if len(only) == 0 || slices.Contains(only, q.Name) {
+			add(q.Name)
+		}
+	}
+	return fresh, unknownQueues(only, queues)
+}
+
+// unknownQueues refuses names that no queue has. Silence would look like a
+// worker with nothing to do.
+func unknownQueues(only []string, queues []belfry.QueueStats) error {
+	for _, name := range only {
+		if !slices.ContainsFunc(queues, func(q belfry.QueueStats) bool { return q.Name == name }) {
+			return belfry.InvalidField("only_queues", name, "is not a queue", "create it first: belfry queue create "+name)
+		}
+	}
+	return nil
+}
+
+// executors is what runs each kind on this machine. A kind without one is not
+// claimed here: its jobs wait for a worker that has it, and job why says so.
+func (w *Workers) executors() (map[belfry.Kind]worker.Executor, error) {
+	allow, err := w.Config.Addresses()
+	if err != nil {
+		return nil, err
+	}
+	list := map[belfry.Kind]worker.Executor{
+		belfry.KindHTTP: probe.New(probe.Options{Guard: guard.Options{Allow: allow}, Version: w.Version}),
+	}
+	if w.Config.AllowCommands {
+		list[belfry.KindCommand] = process.New(process.Options{Allow: true})
+	}
+	return list, nil
+}

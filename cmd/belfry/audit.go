@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) auditCmd() *cobra.Command {
+	var noun, name string
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Show who changed what, the newest first", Args: cobra.NoArgs,
+		Long: "Show who changed what, the newest first. What it was before and after is in -o json and -o yaml.",
+	}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&noun, "noun", "", "only changes of a task, schedule, queue, job, token, …")
+	cmd.Flags().StringVar(&name, "name", "", "only changes of what has this name")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Audit], error) {
+			return s.Audit(ctx, belfry.AuditFilter{Paging: pg, Namespace: s.namespace, Noun: noun, Name: name})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			g := c.grid("WHEN", "WHO", "DID", "TO", "NOTE")
+			for _, a := range p.Items {
+				g.row(stamp(a.At), a.Actor, a.Action, a.Noun+" "+s.label(a.Namespace, a.Name), clip(a.Note, 60))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}

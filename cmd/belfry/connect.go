@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/httpapi"
+)
+
+// conn is what a verb works on: a server, or the database itself. A verb
+// cannot tell which.
+type conn struct {
+	httpapi.Service
+	namespace string
+	direct    bool // the database, with nobody beside us who would run jobs
+	where     string
+	now       time.Time
+}
+
+// verb makes the RunE of a command that needs a connection.
+func (c *cli) verb(fn func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		ctx := cmd.Context()
+		s, closeConn, err := c.connect(ctx, cmd)
+		if err != nil {
+			return err
+		}
+		if s.direct {
+			ctx = belfry.WithActor(ctx, localActor())
+		}
+		err = fn(ctx, s, cmd, args)
+		return errors.Join(err, closeConn())
+	}
+}
+
+// connect finds who to talk to. What was said on the command line counts
+// first; then a server that runs; then the database file, if there is one.
+func (c *cli) connect(ctx context.Context, cmd *cobra.Command) (*conn, func() error, error) {
+	l, err := c.config(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	byFlag := func(key string) bool { return strings.HasPrefix(l.Source(key), "flag") }
+	switch {
+	case byFlag("database") && !byFlag("server"):
+		return c.open(ctx, l)
+	case l.Given("server") || answers(ctx, l.ServerURL()):
+		return c.dial(l)
+	case l.SQLitePath() == "" || l.Given("database") || exists(l.SQLitePath()):
+		return c.open(ctx, l)
+	}
+	return nil, nil, belfry.Errorf(belfry.Unavailable, "no server answers at %s, and there is no %s here", l.ServerURL(), l.SQLitePath()).
+		WithHint("start one with: belfry serve; or name another with --server or --database")
+}
+
+func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
+	token, err := clientToken(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.logger(l.Config).Debug("talking to the server", "server", l.ServerURL())
+	s := &conn{Service: client, namespace: l.Namespace, where: l.ServerURL(), now: time.Now()}
+	return s, func() error { return nil }, nil
+}
+
+func (c *cli) open(ctx context.Context, l *config.Loaded) (*conn, func() error, error) {
+	log := c.logger(l.Config)
+	st, err := app.OpenStore(ctx, l.Config, log, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Debug("no server: opened the database itself", "database", config.Mask(l.Database))
+	s := &conn{Service: st, namespace: l.Namespace, direct: true, where: config.Mask(l.Database), now: time.Now()}
+	return s, st.Close, nil
+}
+
+// clientToken is the token for the server. The file that a first start on this
+// machine left is for this machine only, and is never sent elsewhere.
+func clientToken(l *config.Loaded) (string, error) {
+	if l.Token != "" {
+		return l.Token, nil
+	}
+	if !l.Given("token_file") && !isLocal(l.ServerURL()) {
+		return "", belfry.Errorf(belfry.Unauthorized, "there is no token for %s", l.ServerURL()).
+			WithHint("give --token-file FILE, or set BELFRY_TOKEN")
+	}
+	path, err := app.TokenPath(l.Config)
+	if err != nil {
+		return "", err
+	}
+	token, err := app.ReadToken(path)
+	if err != nil {
+		return "", err
+	}
+	if token == "" && l.Given("token_file") {
+		return "", belfry.InvalidField("token_file", path, "does not exist or is empty", "give the file that holds the token")
+	}
+	if token == "" && !l.Given("token_file") {
+		if dir, err := os.UserConfigDir(); err == nil {
+			token, err = app.ReadToken(dir + "/belfry/token")
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+	if token == "" {
+		e := belfry.Errorf(belfry.Unauthorized, "there is no token for %s: no %s here", l.ServerURL(), path).
+			WithHint("run this in the folder where belfry serve was started, or give --token-file or BELFRY_TOKEN")
+		if file := l.SQLitePath(); file != "" && exists(file) {
+			e.Hint += "; or, if that server is not the one of this folder, --database " + l.Database
+		}
+		return "", e
+	}
+	return token, nil
+}
+
+func isLocal(server string) bool {
+	u, err := url.Parse(server)
+	return err == nil && (config.IsLoopback(u.Hostname()) || config.IsLoopback(u.Host))
+}
+
+// answers reports whether something listens there.
+func answers(ctx context.Context, server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443"}[u.Scheme]+map[string]string{"http": "80"}[u.Scheme])
+	}
+	d := net.Dialer{Timeout: 2 * time.Second}
+	nc, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = nc.Close()
+	return true
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// localActor is who works on the database itself, for the audit.
+func localActor() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return "local:" + u.Username
+	}
+	return fmt.Sprintf("local:%d", os.Getuid())
+}
+
+// one is the namespace, where * makes no sense.
+func (s *conn) one() (string, error) {
+	if s.namespace == belfry.AnyNamespace {
+		return "", belfry.InvalidField("--namespace", "*", "names no single owner", "give the namespace itself")
+	}
+	return s.namespace, nil
+}
+
+// allPages reads pages until limit items are there. 0 means all of them.
+func allPages[T any](limit int, page func(belfry.Paging) (belfry.Page[T], error)) (belfry.Page[T], error) {
+	all := belfry.Page[T]{Items: []T{}}
+	for {
+		want := 1000
+		if limit > 0 {
+			want = min(limit-len(all.Items), 1000)
+		}
+		p, err := page(belfry.Paging{Limit: want, Cursor: all.Next})
+		if err != nil {
+			return all, err
+		}
+		all.Items, all.Next = append(all.Items, p.Items...), p.Next
+		if p.Next == "" || limit > 0 && len(all.Items) >= limit {
+			return all, nil
+		}
+	}
+}
+
+// limitFlag adds --limit.
+func limitFlag(cmd *cobra.Command) *int {
+	return cmd.Flags().Int("limit", 50, "show at most so many; 0: all")
+}
+
+// more tells on stderr that a list was cut.
+func (c *cli) more(next string, shown int) {
+	if next != "" && c.output == "table" {
+		fmt.Fprintf(c.stderr, "the first %d are shown; more with --limit 0\n", shown)
+	}
+}

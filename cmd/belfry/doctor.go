@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+)
+
+// finding is what the doctor found in one place.
+type finding struct {
+	belfry.Check
+	Warning bool          `json:"warning,omitempty"`
+	Took    time.Duration `json:"took_ns,omitempty"`
+}
+
+type diagnosis struct {
+	OK     bool      `json:"ok"`
+	Where  string    `json:"where"`
+	Checks []finding `json:"checks"`
+}
+
+func (c *cli) doctorCmd() *cobra.Command {
+	var within string
+	var canaryOnly bool
+	var only []string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the installation from end to end", Args: cobra.NoArgs,
+		Long: `Check the installation as an operator would: the database and its schema,
+clocks, wake-ups, lag, workers, and one canary job on each queue, which must be
+claimed and settled within a stated time. Exits with 1 and says what to do when
+something is wrong.
+
+Needs a token with the scopes read and operate.`,
+		Example: `  belfry doctor
+  belfry doctor --canary-only --queue default --within 5s -o json`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			limit, err := belfry.ParseDuration(within)
+			if err != nil || limit <= 0 || limit > belfry.Duration(time.Hour) {
+				return belfry.InvalidField("--within", within, "is not a span up to 1h", "such as 10s")
+			}
+			d := diagnosis{Where: s.where}
+			if !canaryOnly {
+				d.Checks = c.examine(ctx, s)
+			}
+			d.Checks = append(d.Checks, canaries(ctx, s, only, limit.D())...)
+			return c.tell(d)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&within, "within", "10s", "how long a canary may take")
+	f.BoolVar(&canaryOnly, "canary-only", false, "send the canaries and check nothing else")
+	f.StringSliceVar(&only, "queue", nil, "only these queues; default: all")
+	return cmd
+}
+
+func good(name, format string, args ...any) finding {
+	return finding{Check: belfry.Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func bad(name, fix, format string, args ...any) finding {
+	return finding{Check: belfry.Check{Name: name, Detail: fmt.Sprintf(format, args...), Fix: fix}}
+}
+
+func warning(name, fix, format string, args ...any) finding {
+	f := bad(name, fix, format, args...)
+	f.OK, f.Warning = true, true
+	return f
+}
+
+// examine looks at everything that can be looked at without running anything.
+func (c *cli) examine(ctx context.Context, s *conn) []finding {
+	server := good("server", "%s", s.where)
+	if s.direct {
+		server = bad("server", "start it with: belfry serve", "no server runs; the database was opened directly")
+	}
+	begun := time.Now()
+	h, err := s.Health(ctx)
+	took := time.Since(begun)
+	if err != nil {
+		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
+	}
+	answer := good("database", "%s, answered in %s", h.Database, span(took))
+	answer.Took = took
+	return []finding{server, answer, schemaFinding(h), c.clockFinding(h, begun, took), nodeClock(h), wakeupFinding(h), lagFinding(h), workerFinding(h)}
+}
+
+func schemaFinding(h belfry.Health) finding {
+	switch {
+	case h.SchemaVersion == h.SchemaWanted:
+		return good("schema", "version %d", h.SchemaVersion)
+	case h.SchemaVersion > h.SchemaWanted:
+		return bad("schema", "run a newer belfry", "version %d, and this belfry knows up to %d", h.SchemaVersion, h.SchemaWanted)
+	}
+	return bad("schema", "belfry migrate", "version %d, and %d is needed", h.SchemaVersion, h.SchemaWanted)
+}
+
+// clockFinding compares this machine with the clock that decides, giving the
+// answer half of its journey.
+func (c *cli) clockFinding(h belfry.Health, asked time.Time, took time.Duration) finding {
+	skew := asked.Add(took / 2).Sub(h.Now)
+	if skew.Abs() > belfry.MaxClockSkew+took {
+		return warning("this machine's clock", "synchronise clocks, such as with NTP", "off by %s", skew.Round(time.Millisecond))
+	}
+	return good("this machine's clock", "within a second of the one that decides")
+}
+
+func nodeClock(h belfry.Health) finding {
+	if h.ClockSkew.Abs() > belfry.MaxClockSkew {
+		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", h.ClockSkew.Round(time.Millisecond))
+	}
+	return good("node's clock", "off by %s", span(h.ClockSkew.Abs()))
+}
+
+func wakeupFinding(h belfry.Health) finding {
+	if h.Wakeups == "poll" {
+		return warning("wake-ups", "set wakeups: notify, if no pooler stands in between", "by polling: jobs start up to a second late")
+	}
+	return good("wake-ups", "%s", h.Wakeups)
+}
+
+// maxLag is how late a schedule may be fired before something is wrong.
+const maxLag = 10 * time.Second
+
+func lagFinding(h belfry.Health) finding {
+	if h.ScheduleLag > maxLag {
+		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", span(h.ScheduleLag))
+	}
+	return good("schedules", "fired on time")
+}
+
+func workerFinding(h belfry.Health) finding {
+	if h.Workers == 0 {
+		return bad("workers", "start a node with the role worker, or belfry worker", "there is none")
+	}
+	return good("workers", "%d", h.Workers)
+}
+
+// canaries sends one to each queue, all at the same time.
+func canaries(ctx context.Context, s *conn, only []string, within time.Duration) []finding {
+	queues, err := canaryQueues(ctx, s, only)
+	if err != nil {
+		return []finding{bad("canaries", "", "%s", err)}
+	}
+	namespace := s.namespace
+	if namespace == belfry.AnyNamespace {
+		namespace = belfry.DefaultNamespace
+	}
+	found := make([]finding, len(queues))
+	var all sync.WaitGroup
+	for i, q := range queues {
+		name := "canary on " + q.Name
+		switch {
+		case !q.PausedAt.IsZero():
+			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, or(q.PausedReason, "no reason given"))
+		case s.direct:
+			found[i] = bad(name, "start it with: belfry serve", "not sent: no server runs")
+		default:
+			all.Go(func() { found[i] = canaryFinding(name, app.SendCanary(ctx, s, namespace, q.Name, within)) })
+		}
+	}
+	all.Wait()
+	return found
+}
+
+func canaryQueues(ctx context.Context, s *conn, only []string) ([]belfry.QueueStats, error) {
+	if len(only) == 0 {
+		return s.Queues(ctx)
+	}
+	var list []belfry.QueueStats
+	for _, name := range only {
+		q, err := s.Queue(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+func canaryFinding(name string, k app.Canary) finding {
+	if !k.OK {
+		return bad(name, k.Fix, "%s", k.Error)
+	}
+	f := good(name, "job %d was claimed and settled in %s", k.JobID, span(k.Took))
+	f.Took = k.Took
+	return f
+}
+
+// tell shows the diagnosis. The exit code says whether all is well.
+func (c *cli) tell(d diagnosis) error {
+	d.OK = true
+	for _, f := range d.Checks {
+		d.OK = d.OK && f.OK
+	}
+	err := c.emit(d, func(w io.Writer) {
+		paint := painter(c.colorOn(c.stdout))
+		for _, f := range d.Checks {
+			mark := paint(styleGood, "ok  ")
+			switch {
+			case !f.OK:
+				mark = paint(styleBad, "FAIL")
+			case f.Warning:
+				mark = paint(styleWarn, "note")
+			}
+			fmt.Fprintf(w, "%s  %s: %s\n", mark, f.Name, strings.TrimSpace(f.Detail))
+			if f.Fix != "" {
+				fmt.Fprintf(w, "      try: %s\n", f.Fix)
+			}
+		}
+		if d.OK {
+			fmt.Fprintln(w, "all is well")
+		}
+	})
+	if err == nil && !d.OK {
+		return exitStatus(exitFailed)
+	}
+	return err
+}

@@ -1,0 +1,511 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+func (c *cli) scheduleCmd() *cobra.Command {
+	return noun("schedule", "When it runs: create, pause, look ahead", []string{"schedules"},
+		c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleUpdate(), c.scheduleDelete(),
+		c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleNext(), c.scheduleOccurrences())
+}
+
+// scheduleFlags are the fields of a schedule that have a flag.
+type scheduleFlags struct {
+	file, task, description string
+	cron, rrule, every, at  []string
+	afterFinish             bool
+	zone, start, end        string
+	dstGap, dstFold         string
+	maxRuns                 int64
+	jitter                  string
+	catchup, catchupWindow  string
+	catchupMax, bufferMax   int
+	overlap, input          string
+}
+
+func (f *scheduleFlags) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
+	fs.StringVar(&f.task, "task", "", "task to run")
+	fs.StringArrayVar(&f.cron, "cron", nil, "cron rule, such as '0 3 * * *' or @daily; may be repeated")
+	fs.StringArrayVar(&f.every, "every", nil, "interval, such as 5s or 1h30m")
+	fs.BoolVar(&f.afterFinish, "after-finish", false, "count --every from the end of the run before, instead of from the plan")
+	fs.StringArrayVar(&f.at, "at", nil, "single time, such as '2026-12-24 18:00' in --zone, or 2026-12-24T18:00:00+02:00; may be repeated")
+	fs.StringArrayVar(&f.rrule, "rrule", nil, "RFC 5545 recurrence with its DTSTART")
+	fs.StringVar(&f.zone, "zone", "", "time zone, such as Europe/Sofia; default: UTC")
+	fs.StringVar(&f.start, "start", "", "no run before this time")
+	fs.StringVar(&f.end, "end", "", "no run after this time")
+	fs.Int64Var(&f.maxRuns, "max-runs", 0, "completed after so many; 0: no limit")
+	fs.StringVar(&f.jitter, "jitter", "", "spread starts over this span")
+	fs.StringVar(&f.catchup, "catchup", "", "which missed runs are made up for: none, latest or all; default: latest")
+	fs.StringVar(&f.catchupWindow, "catchup-window", "", "runs missed longer ago are not made up for; default: 1h")
+	fs.IntVar(&f.catchupMax, "catchup-max", 0, "most runs made up for at once; default: 100")
+	fs.StringVar(&f.overlap, "overlap", "", "when the run before has not ended: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow; default: skip")
+	fs.IntVar(&f.bufferMax, "buffer-max", 0, "most waiting runs with buffer_all; default: 100")
+	fs.StringVar(&f.dstGap, "dst-gap", "", "a time that a clock change removes: run_after or skip; default: run_after")
+	fs.StringVar(&f.dstFold, "dst-fold", "", "a time that a clock change repeats: first, second or both; default: first")
+	fs.StringVar(&f.input, "input", "", "JSON for its jobs; default: the task's input")
+	fs.StringVar(&f.description, "description", "", "for people")
+}
+
+func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *belfry.Schedule) error {
+	given := fs.Changed
+	set(given("task"), f.task, &s.Task)
+	set(given("description"), f.description, &s.Description)
+	set(given("zone"), f.zone, &s.Zone)
+	set(given("max-runs"), f.maxRuns, &s.MaxRuns)
+	set(given("catchup"), belfry.Catchup(f.catchup), &s.Catchup)
+	set(given("catchup-max"), f.catchupMax, &s.CatchupMax)
+	set(given("overlap"), belfry.Overlap(f.overlap), &s.Overlap)
+	set(given("buffer-max"), f.bufferMax, &s.BufferMax)
+	set(given("dst-gap"), cron.Gap(f.dstGap), &s.DSTGap)
+	set(given("dst-fold"), cron.Fold(f.dstFold), &s.DSTFold)
+	if err := jsonText(given("input"), f.input, &s.Input); err != nil {
+		return err
+	}
+	if err := duration(given, "jitter", f.jitter, &s.Jitter); err != nil {
+		return err
+	}
+	if err := duration(given, "catchup-window", f.catchupWindow, &s.CatchupWindow); err != nil {
+		return err
+	}
+	if err := instant(given("start"), "--start", f.start, s.Zone, &s.Start); err != nil {
+		return err
+	}
+	if err := instant(given("end"), "--end", f.end, s.Zone, &s.End); err != nil {
+		return err
+	}
+	return f.applyRules(given, s)
+}
+
+func set[T any](given bool, value T, to *T) {
+	if given {
+		*to = value
+	}
+}
+
+func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) error {
+	if !given("cron") && !given("every") && !given("at") && !given("rrule") {
+		if f.afterFinish {
+			return belfry.InvalidField("--after-finish", "", "belongs to --every", "such as --every 5s --after-finish")
+		}
+		return nil
+	}
+	var rules []belfry.Rule
+	for _, text := range f.cron {
+		rules = append(rules, belfry.Rule{Cron: text})
+	}
+	for _, text := range f.rrule {
+		rules = append(rules, belfry.Rule{RRule: text})
+	}
+	for _, text := range f.every {
+		d, err := belfry.ParseDuration(text)
+		if err != nil {
+			return belfry.InvalidField("--every", "", err.Error(), "")
+		}
+		r := belfry.Rule{Every: d}
+		if f.afterFinish {
+			r.Anchor = belfry.AnchorFinish
+		}
+		rules = append(rules, r)
+	}
+	if len(f.at) > 0 {
+		var r belfry.Rule
+		for _, text := range f.at {
+			var t time.Time
+			if err := instant(true, "--at", text, s.Zone, &t); err != nil {
+				return err
+			}
+			r.At = append(r.At, t)
+		}
+		rules = append(rules, r)
+	}
+	s.Rules = rules
+	return nil
+}
+
+// instant reads a time as people write it: with an offset, or as the time of
+// day in a zone.
+func instant(given bool, field, text, zone string, to *time.Time) error {
+	if !given {
+		return nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		*to = t
+		return nil
+	}
+	if zone == "" {
+		zone = "UTC"
+	}
+	loc, err := cron.LoadZone(zone)
+	if err != nil {
+		return belfry.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
+			*to = t
+			return nil
+		}
+	}
+	return belfry.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
+}
+
+func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {
+	var sc belfry.Schedule
+	ns, err := s.one()
+	if err != nil {
+		return sc, err
+	}
+	if f.file != "" {
+		if err := c.definition(f.file, "schedule", &sc); err != nil {
+			return sc, err
+		}
+	}
+	if len(args) > 0 {
+		sc.Name = args[0]
+	}
+	if sc.Namespace == "" {
+		sc.Namespace = ns
+	}
+	if sc.Name == "" {
+		return sc, belfry.InvalidField("NAME", "", "is missing", "write: belfry schedule create NAME --task TASK --every 5s")
+	}
+	return sc, f.apply(cmd.Flags(), &sc)
+}
+
+func (c *cli) scheduleCreate() *cobra.Command {
+	var f scheduleFlags
+	cmd := &cobra.Command{
+		Use: "create NAME --task TASK [--cron RULE | --every INTERVAL | --at TIME]...", Short: "Create a schedule", Args: cobra.MaximumNArgs(1),
+		Example: `  belfry schedule create nightly --task backup --cron '0 3 * * *' --zone Europe/Sofia
+  belfry schedule create pulse --task ping --every 5s
+  belfry schedule create poll --task poll --every 5s --after-finish
+  belfry schedule create once --task report --at '2026-12-24 18:00' --zone Europe/Sofia
+  belfry schedule create -f schedule.yaml`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			sc, err := c.scheduleFrom(s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			sc, err = s.CreateSchedule(ctx, sc)
+			if err != nil {
+				return err
+			}
+			return c.emit(sc, func(w io.Writer) {
+				fmt.Fprintf(w, "schedule %s created, %s, next run %s\n", sc.Name, sc.RuleText(), nextText(sc, s.now))
+			})
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func nextText(s belfry.Schedule, now time.Time) string {
+	switch {
+	case s.State != belfry.ScheduleActive && s.State != "":
+		return "none: " + string(s.State)
+	case !s.NextAt.IsZero():
+		return inZone(s.NextAt, s.Zone) + " (" + ago(s.NextAt, now) + ")"
+	case len(s.Rules) == 0:
+		return "when triggered"
+	}
+	return "after the run that is under way"
+}
+
+// inZone is an instant in the zone of its schedule.
+func inZone(t time.Time, zone string) string {
+	loc, err := cron.LoadZone(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return t.In(loc).Format("2006-01-02 15:04:05 MST")
+}
+
+func (c *cli) scheduleList() *cobra.Command {
+	var state, task string
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List schedules", Args: cobra.NoArgs}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&state, "state", "", "only active, paused or completed ones")
+	cmd.Flags().StringVar(&task, "task", "", "only those of a task")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Schedule], error) {
+			return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: s.namespace, State: belfry.ScheduleState(state), Task: task})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no schedules; try: belfry schedule create NAME --task TASK --every 5s")
+				return
+			}
+			g := c.grid("NAME", "TASK", "STATE", "WHEN", "ZONE", "NEXT", "RUNS")
+			for _, sc := range p.Items {
+				next := ""
+				if !sc.NextAt.IsZero() {
+					next = ago(sc.NextAt, s.now)
+				}
+				g.row(s.label(sc.Namespace, sc.Name), sc.Task, g.state(string(sc.State)), clip(sc.RuleText(), 40), sc.Zone, next, strconv.FormatInt(sc.Runs, 10))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+func (c *cli) scheduleShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get"}, Short: "Show a schedule", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			sc, err := s.Schedule(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			return c.emit(sc, func(w io.Writer) { c.drawSchedule(w, sc, s.now) })
+		}),
+	}
+}
+
+func (c *cli) drawSchedule(w io.Writer, s belfry.Schedule, now time.Time) {
+	paused := ""
+	if !s.PausedAt.IsZero() {
+		paused = fmt.Sprintf("%s by %s: %s", when(s.PausedAt, now), s.PausedBy, s.PausedReason)
+	}
+	limit := func(n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	jitter := ""
+	if s.Jitter > 0 {
+		jitter = s.Jitter.String()
+	}
+	c.pairs(w,
+		"name", s.Name, "namespace", s.Namespace, "description", s.Description, "task", s.Task,
+		"when", s.RuleText(), "zone", s.Zone, "state", string(s.State), "paused", paused,
+		"next", nextText(s, now), "runs", strconv.FormatInt(s.Runs, 10), "max runs", limit(s.MaxRuns),
+		"start", stamp(s.Start), "end", stamp(s.End), "jitter", jitter,
+		"overlap", string(s.Overlap), "catch-up", fmt.Sprintf("%s, within %s", s.Catchup, s.CatchupWindow),
+		"clock changes", fmt.Sprintf("gap: %s, fold: %s", s.DSTGap, s.DSTFold),
+		"input", string(s.Input), "generation", strconv.FormatInt(s.Generation, 10),
+		"created", stamp(s.CreatedAt), "updated", stamp(s.UpdatedAt))
+}
+
+func (c *cli) scheduleUpdate() *cobra.Command {
+	var f scheduleFlags
+	cmd := &cobra.Command{
+		Use: "update NAME [flags]", Aliases: []string{"edit", "set"}, Short: "Change a schedule; what no flag names stays as it is", Args: cobra.MaximumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			sc, err := c.scheduleToUpdate(ctx, s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			sc, err = s.UpdateSchedule(ctx, sc)
+			if err != nil {
+				return err
+			}
+			return c.emit(sc, func(w io.Writer) {
+				fmt.Fprintf(w, "schedule %s updated, %s, next run %s\n", sc.Name, sc.RuleText(), nextText(sc, s.now))
+			})
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) scheduleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {
+	if f.file != "" || len(args) == 0 {
+		return c.scheduleFrom(s, cmd, f, args)
+	}
+	ns, err := s.one()
+	if err != nil {
+		return belfry.Schedule{}, err
+	}
+	sc, err := s.Schedule(ctx, ns, args[0])
+	if err != nil {
+		return sc, err
+	}
+	return sc, f.apply(cmd.Flags(), &sc)
+}
+
+func (c *cli) scheduleDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete schedules; jobs that wait for them are withdrawn", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "deleted", func(ns, name string) error { return s.DeleteSchedule(ctx, ns, name) })
+		}),
+	}
+}
+
+func (c *cli) schedulePause() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "pause NAME...", Short: "Pause schedules; jobs that wait for them are withdrawn", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "paused", func(ns, name string) error {
+				_, err := s.PauseSchedule(ctx, ns, name, reason)
+				return err
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to whoever wonders")
+	return cmd
+}
+
+func (c *cli) scheduleResume() *cobra.Command {
+	var catchUp bool
+	cmd := &cobra.Command{
+		Use: "resume NAME...", Short: "Resume paused schedules", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "resumed", func(ns, name string) error {
+				_, err := s.ResumeSchedule(ctx, ns, name, catchUp)
+				return err
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&catchUp, "catch-up", false, "make up for what was missed, as the schedule's catchup says")
+	return cmd
+}
+
+func (c *cli) scheduleTrigger() *cobra.Command {
+	var input string
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use: "trigger NAME", Aliases: []string{"run"}, Short: "Run a schedule's task now, beside its plan", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			var raw json.RawMessage
+			if err := jsonText(input != "", input, &raw); err != nil {
+				return err
+			}
+			job, err := s.TriggerSchedule(ctx, ns, args[0], raw)
+			if err != nil {
+				return err
+			}
+			return c.jobMade(ctx, s, belfry.Enqueued{Job: job}, w)
+		}),
+	}
+	cmd.Flags().StringVar(&input, "input", "", "JSON for the job; default: the schedule's input")
+	w.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) scheduleNext() *cobra.Command {
+	var n int
+	var from string
+	cmd := &cobra.Command{
+		Use: "next NAME", Short: "Show when a schedule runs next", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			if n < 1 || n > 10_000 {
+				return belfry.InvalidField("--count", strconv.Itoa(n), "is outside 1 to 10000", "")
+			}
+			sc, err := s.Schedule(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			if err := instant(from != "", "--from", from, sc.Zone, &start); err != nil {
+				return err
+			}
+			plan, err := sc.Plan()
+			if err != nil {
+				return err
+			}
+			return c.drawNext(sc, plan, sc.Upcoming(plan, start, n))
+		}),
+	}
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
+	cmd.Flags().StringVar(&from, "from", "", "from this time on; default: now")
+	return cmd
+}
+
+func (c *cli) drawNext(sc belfry.Schedule, plan belfry.Plan, times []time.Time) error {
+	type upcoming struct {
+		Nominal time.Time `json:"nominal"`
+		Local   string    `json:"local"`
+	}
+	list := []upcoming{}
+	for _, t := range times {
+		list = append(list, upcoming{t, inZone(t, sc.Zone)})
+	}
+	return c.emit(struct {
+		Items []upcoming `json:"items"`
+	}{list}, func(w io.Writer) {
+		now := time.Now()
+		g := c.grid("NOMINAL ("+sc.Zone+")", "UTC", "AWAY")
+		for _, u := range list {
+			g.row(u.Local, u.Nominal.UTC().Format("2006-01-02 15:04:05"), ago(u.Nominal, now))
+		}
+		if len(list) > 0 {
+			g.write(w)
+		}
+		switch {
+		case sc.State == belfry.SchedulePaused:
+			fmt.Fprintln(c.stderr, "the schedule is paused: none of these run until it is resumed")
+		case plan.Finish > 0:
+			fmt.Fprintf(c.stderr, "it also runs %s after each run ends, which nobody can know ahead\n", belfry.Duration(plan.Finish))
+		case len(list) == 0:
+			fmt.Fprintln(c.stderr, "none: it runs only when triggered, or its last time has passed")
+		}
+	})
+}
+
+func (c *cli) scheduleOccurrences() *cobra.Command {
+	var decision string
+	cmd := &cobra.Command{Use: "occurrences NAME", Aliases: []string{"history"}, Short: "Show what was decided for each nominal time, and why", Args: cobra.ExactArgs(1)}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&decision, "decision", "", "only job, buffered or skipped ones")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		ns, err := s.one()
+		if err != nil {
+			return err
+		}
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Occurrence], error) {
+			return s.Occurrences(ctx, belfry.OccurrenceFilter{Paging: pg, Namespace: ns, Schedule: args[0], Decision: belfry.Decision(decision)})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			g := c.grid("NOMINAL", "DECISION", "REASON", "JOB", "NOTE")
+			for _, o := range p.Items {
+				at := stamp(o.Nominal)
+				if o.Count > 1 {
+					at += fmt.Sprintf(" to %s (%s times)", stamp(o.Until), count(o.Count))
+				}
+				job := ""
+				if o.JobID > 0 {
+					job = strconv.FormatInt(o.JobID, 10)
+				}
+				g.row(at, string(o.Decision), string(o.Reason), job, clip(o.Note, 50))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts run this program as real processes, each with a folder, a
+// SQLite file and a port of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"belfry": func() {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	}})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata", RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("EXAMPLES", examples)
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("BELFRY_LISTEN", "127.0.0.1:1") // where no server answers, whatever runs on this machine
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Values[nodesKey] = map[string]*node{}
+			e.Defer(func() {
+				for _, n := range e.Values[nodesKey].(map[string]*node) {
+					_ = n.cmd.Process.Kill()
+					<-n.done
+				}
+			})
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": cmdStart, "stop": cmdStop, "crash": cmdCrash,
+			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob,
+		},
+	})
+}
+
+const nodesKey = "nodes"
+
+// patience is how long a script waits for anything.
+const patience = 30 * time.Second
+
+// node is a belfry process in the background.
+type node struct {
+	cmd    *exec.Cmd
+	stderr string // file
+	done   chan struct{}
+	err    error // after done
+}
+
+func nodes(ts *testscript.TestScript) map[string]*node {
+	return ts.Value(nodesKey).(map[string]*node)
+}
+
+// start NAME serve|worker [flag...] runs belfry in the background. For serve
+// it takes any free port, waits until the node is ready and sets
+// BELFRY_SERVER.
+func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
+	name, args := args[0], args[1:]
+	if args[0] == "serve" {
+		args = append(args, "--listen", "127.0.0.1:0", "-o", "json")
+	}
+	path := ""
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if p := filepath.Join(dir, "belfry"); path == "" && isFile(p) {
+			path = p
+		}
+	}
+	n := &node{cmd: exec.Command(path, args...), stderr: ts.MkAbs(name + ".stderr"), done: make(chan struct{})}
+	stderr, err := os.OpenFile(n.stderr, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	ts.Check(err)
+	n.cmd.Stderr, n.cmd.Dir, n.cmd.Env = stderr, ts.MkAbs("."), environ(ts)
+	stdout, err := n.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(n.cmd.Start())
+	nodes(ts)[name] = n
+	ready := make(chan string, 1)
+	go func() {
+		var state struct {
+			URL string `json:"url"`
+		}
+		_ = json.NewDecoder(bufio.NewReader(stdout)).Decode(&state)
+		ready <- state.URL
+		n.err = n.cmd.Wait()
+		_ = stderr.Close()
+		close(n.done)
+	}()
+	if args[0] != "serve" {
+		return
+	}
+	select {
+	case url := <-ready:
+		if url == "" {
+			text, _ := os.ReadFile(n.stderr)
+			ts.Fatalf("%s did not start:\n%s", name, text)
+		}
+		ts.Setenv("BELFRY_SERVER", url)
+	case <-time.After(patience):
+		ts.Fatalf("%s is not ready after %s", name, patience)
+	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// environ is what the script has set, without the server of a node before.
+func environ(ts *testscript.TestScript) []string {
+	var list []string
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "EXAMPLES", "BELFRY_TOKEN", "BELFRY_SERVER", "GOCOVERDIR"} {
+		if v := ts.Getenv(name); v != "" {
+			list = append(list, name+"="+v)
+		}
+	}
+	return list
+}
+
+// stop NAME asks a node to end, and wants it to end well.
+func cmdStop(ts *testscript.TestScript, _ bool, args []string) {
+	n := nodes(ts)[args[0]]
+	ts.Check(n.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-n.done:
+	case <-time.After(patience):
+		ts.Fatalf("%s did not stop within %s", args[0], patience)
+	}
+	if n.err != nil {
+		text, _ := os.ReadFile(n.stderr)
+		ts.Fatalf("%s ended with %v:\n%s", args[0], n.err, text)
+	}
+	delete(nodes(ts), args[0])
+	ts.Setenv("BELFRY_SERVER", "")
+}
+
+// crash NAME kills a node without a warning.
+func cmdCrash(ts *testscript.TestScript, _ bool, args []string) {
+	n := nodes(ts)[args[0]]
+	ts.Check(n.cmd.Process.Kill())
+	<-n.done
+	delete(nodes(ts), args[0])
+	ts.Setenv("BELFRY_SERVER", "")
+}
+
+// exits CODE command [arg...] wants an exit code.
+func cmdExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// until REGEXP command [arg...] repeats a command until its output matches.
+func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if out := ts.ReadFile("stdout"); want.MatchString(out) {
+			return
+		} else if time.Now().After(deadline) {
+			ts.Fatalf("no %s after %s, but (%v):\n%s%s", want, patience, err, out, ts.ReadFile("stderr"))
+		}
+	}
+}
+
+// mode FILE OCTAL wants the permissions of a file.
+func cmdMode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+	}
+}
+
+// lastjob NAME TASK [STATE] waits for a job of a task and sets $NAME to the
+// id of the newest one.
+func cmdLastJob(ts *testscript.TestScript, _ bool, args []string) {
+	list := []string{"job", "list", "--limit", "1", "-o", "json", "--task", args[1]}
+	if len(args) > 2 {
+		list = append(list, "--state", args[2])
+	}
+	cmdUntil(ts, false, append([]string{`"id": [0-9]+`, "belfry"}, list...))
+	var page struct {
+		Items []struct{ ID int64 } `json:"items"`
+	}
+	ts.Check(json.NewDecoder(strings.NewReader(ts.ReadFile("stdout"))).Decode(&page))
+	ts.Setenv(args[0], strconv.FormatInt(page.Items[0].ID, 10))
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
+)
+
+func (c *cli) serveCmd() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use: "serve", Aliases: []string{"server"}, Short: "Run a node: the API, the engine that fires schedules, and workers", Args: cobra.NoArgs,
+		Long: `Run a node. Without flags it keeps its state in ./belfry.db, listens on
+127.0.0.1:7420 and has every role. On PostgreSQL any number of nodes may run at
+once.
+
+The first start on this machine creates an admin token and writes it to
+belfry.token beside the database, where the other commands find it.
+
+Tasks of kind command run only with --allow-commands: whoever may create tasks
+may then run any program as the user of this node.`,
+		Example: `  belfry serve --allow-commands
+  belfry serve --allow-commands --apply definitions/
+  belfry serve --database postgres://belfry@db.internal/belfry --roles api,engine
+  belfry serve --listen :7420 --tls-cert cert.pem --tls-key key.pem`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.checkOutput(); err != nil {
+				return err
+			}
+			l, err := c.config(cmd)
+			if err != nil {
+				return err
+			}
+			return c.serve(cmd.Context(), l, files)
+		},
+	}
+	c.configFlags(cmd.Flags(), "node")
+	cmd.Flags().StringArrayVar(&files, "apply", nil, "apply definitions from a file or folder once the node has started; may be repeated")
+	return cmd
+}
+
+func (c *cli) serve(ctx context.Context, l *config.Loaded, files []string) error {
+	defs, err := c.firstDefinitions(l, files)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(app.Options{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)})
+	if err != nil {
+		return err
+	}
+	if err := a.Start(ctx); err != nil {
+		return err
+	}
+	if err := c.begin(ctx, a, l, defs); err != nil {
+		return errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+	}
+	return a.Wait(ctx)
+}
+
+// firstDefinitions reads the files before anything starts, so that a mistake
+// in them leaves nothing behind.
+func (c *cli) firstDefinitions(l *config.Loaded, files []string) (config.Definitions, error) {
+	if len(files) == 0 {
+		return config.Definitions{}, nil
+	}
+	if l.Namespace == belfry.AnyNamespace {
+		return config.Definitions{}, belfry.InvalidField("namespace", "*", "names no single owner for the definitions", "leave it out, or name one")
+	}
+	srcs, err := config.ReadSources(files, c.stdin)
+	if err != nil {
+		return config.Definitions{}, err
+	}
+	return config.ParseManifest(srcs, l.Namespace, time.Now())
+}
+
+func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs config.Definitions) error {
+	var applied belfry.Applied
+	if len(defs.Queues)+len(defs.Tasks)+len(defs.Schedules) > 0 {
+		var err error
+		applied, err = a.Store().Apply(belfry.WithActor(ctx, localActor()), defs.Manifest, belfry.ApplyOptions{Namespace: l.Namespace})
+		if err != nil {
+			return defs.Locate(err)
+		}
+	}
+	return c.ready(a, l, applied)
+}
+
+// ready says that the node is there and what to do next.
+func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied) error {
+	state := struct {
+		URL       string   `json:"url,omitempty"`
+		Database  string   `json:"database"`
+		Roles     []string `json:"roles"`
+		TokenFile string   `json:"token_file,omitempty"`
+		Commands  bool     `json:"allow_commands"`
+	}{a.URL(), config.Mask(l.Database), l.Roles, a.TokenFile(), l.AllowCommands}
+	return c.emit(state, func(w io.Writer) {
+		commands := "refused; --allow-commands lets tasks of kind command run here"
+		if l.AllowCommands {
+			commands = "allowed"
+		}
+		plan := ""
+		if len(applied.Changes) > 0 {
+			plan = planSummary(applied)
+		}
+		docs := ""
+		if a.URL() != "" {
+			docs = a.URL() + "/docs"
+		}
+		fmt.Fprintf(w, "Belfry %s is ready.\n", versionText())
+		c.pairs(w, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
+			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
+		fmt.Fprintf(w, "Next, in another terminal: %s\n", c.next(a, l, applied))
+	})
+}
+
+// next is the command that shows something, as it has to be typed here.
+func (c *cli) next(a *app.App, l *config.Loaded, applied belfry.Applied) string {
+	self := selfName()
+	where := ""
+	if a.URL() != "" && a.URL() != "http://127.0.0.1:7420" && !l.Given("server") {
+		where = " --server " + a.URL()
+	}
+	switch {
+	case a.URL() == "":
+		return self + " job list --watch --server URL-OF-A-NODE-WITH-THE-API"
+	case len(applied.Changes) > 0 || !l.AllowCommands:
+		return self + " job list --watch" + where
+	}
+	return self + " task create hello --shell 'echo hello' && " + self + " schedule create hello --task hello --every 5s" + where
+}
+
+// selfName is how this program was called. What go run builds lies in a
+// temporary folder that is gone afterwards.
+func selfName() string {
+	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") {
+		return "go run ./cmd/belfry"
+	}
+	return "belfry"
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+)
+
+func (c *cli) tokenCmd() *cobra.Command {
+	return noun("token", "Who may use the API", []string{"tokens"}, c.tokenCreate(), c.tokenList(), c.tokenRevoke())
+}
+
+func (c *cli) tokenCreate() *cobra.Command {
+	var scopes []string
+	var forNamespace, expires string
+	var save bool
+	cmd := &cobra.Command{
+		Use: "create NAME --scope SCOPE", Short: "Create a token and show its secret once", Args: cobra.ExactArgs(1),
+		Long: `Create a token. Its secret is shown once, on standard output and nothing else
+with it, and kept only as a hash.
+
+Scopes: read sees everything but secrets; operate also triggers, enqueues,
+pauses, cancels and redrives; admin also creates, edits and deletes; worker
+claims jobs and settles them.
+
+Without a token for the server, stop it and run this in its folder: it then
+works on the SQLite file itself.`,
+		Example: `  belfry token create ci --scope operate --expires 90d
+  belfry token create build-machine --scope worker,read > worker.token
+  belfry token create me --scope admin --for '*' --save`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			t := belfry.Token{Name: args[0], Namespace: forNamespace}
+			if forNamespace == "" {
+				t.Namespace = s.namespace
+			}
+			for _, sc := range scopes {
+				t.Scopes = append(t.Scopes, belfry.Scope(sc))
+			}
+			if err := expiry(s.now, expires, &t.ExpiresAt); err != nil {
+				return err
+			}
+			t, secret, err := s.CreateToken(ctx, t)
+			if err != nil {
+				return err
+			}
+			return c.handOver(t, secret, save)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&scopes, "scope", nil, "read, operate, admin, worker; several with commas")
+	f.StringVar(&forNamespace, "for", "", "namespace in which it is valid, * for all; default: that of --namespace")
+	f.StringVar(&expires, "expires", "", "when it ends: a time, or a span such as 90d; default: never")
+	f.BoolVar(&save, "save", false, "write the secret to the token file of this machine instead of showing it")
+	return cmd
+}
+
+func expiry(now time.Time, text string, to *time.Time) error {
+	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
+		*to = now.Add(d.D())
+		return nil
+	}
+	return instant(text != "", "--expires", text, "Local", to)
+}
+
+func (c *cli) handOver(t belfry.Token, secret string, save bool) error {
+	if save {
+		path, err := app.TokenPath(c.loaded.Config)
+		if err != nil {
+			return err
+		}
+		if err := app.WriteToken(path, secret); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stderr, "token %s created, its secret is in %s\n", t.Name, path)
+		return nil
+	}
+	return c.emit(struct {
+		belfry.Token
+		Secret string `json:"secret"`
+	}{t, secret}, func(w io.Writer) {
+		fmt.Fprintln(w, secret)
+		fmt.Fprintf(c.stderr, "token %s created; the line above is its secret and is not shown again\n", t.Name)
+	})
+}
+
+func (c *cli) tokenList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List tokens", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			ts, err := s.Tokens(ctx)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.Token]{Items: ts}, func(w io.Writer) {
+				g := c.grid("ID", "NAME", "NAMESPACE", "SCOPES", "STATE", "EXPIRES", "LAST USED", "CREATED BY")
+				for _, t := range ts {
+					var scopes []string
+					for _, sc := range t.Scopes {
+						scopes = append(scopes, string(sc))
+					}
+					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, strings.Join(scopes, ","), tokenState(t, s.now),
+						ago(t.ExpiresAt, s.now), ago(t.LastUsedAt, s.now), t.CreatedBy)
+				}
+				g.write(w)
+			})
+		}),
+	}
+}
+
+func tokenState(t belfry.Token, now time.Time) string {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return "revoked"
+	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now):
+		return "expired"
+	}
+	return "valid"
+}
+
+func (c *cli) tokenRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID|NAME...", Aliases: []string{"delete", "rm"}, Short: "End tokens", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ts, err := s.Tokens(ctx)
+			if err != nil {
+				return err
+			}
+			for _, arg := range args {
+				id, err := tokenID(ts, arg)
+				if err != nil {
+					return err
+				}
+				if err := s.RevokeToken(ctx, id); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.stderr, "token %s revoked\n", arg)
+			}
+			return nil
+		}),
+	}
+}
+
+// tokenID finds a token by its number, or by a name that only one valid token
+// has.
+func tokenID(ts []belfry.Token, arg string) (int64, error) {
+	if id, err := strconv.ParseInt(arg, 10, 64); err == nil {
+		return id, nil
+	}
+	var found []int64
+	for _, t := range ts {
+		if t.Name == arg && t.RevokedAt.IsZero() {
+			found = append(found, t.ID)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, belfry.Errorf(belfry.NotFound, "no token %q that could be revoked", arg).WithHint("belfry token list")
+	}
+	return 0, belfry.Errorf(belfry.Conflict, "several tokens have the name %q", arg).WithHint("give the id, see: belfry token list")
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func (c *cli) workerCmd() *cobra.Command {
+	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerDrain())
+	cmd.Long = `Run a worker on this machine, for a server elsewhere. It needs the server's URL
+and a token with the scope worker, and no database credentials. A token with
+the scope read besides lets it see queues that are created later.`
+	cmd.Example = `  belfry token create build-1 --scope worker,read --for '*' > worker.token
+  belfry worker --server https://belfry.example.com --token-file worker.token --allow-commands
+  belfry worker list`
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		l, err := c.config(cmd)
+		if err != nil {
+			return err
+		}
+		return c.remoteWorker(cmd.Context(), l)
+	}
+	c.configFlags(cmd.Flags(), "worker")
+	return cmd
+}
+
+func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
+	token, err := clientToken(l)
+	if err != nil {
+		return err
+	}
+	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
+	if err != nil {
+		return err
+	}
+	log := c.logger(l.Config)
+	// A token that is wrong now will not get better. A server that is away may
+	// come back, and the worker waits for it.
+	switch _, err := client.Queues(ctx); belfry.CodeOf(err) {
+	case belfry.Unauthorized, belfry.NotFound, belfry.Invalid:
+		return err
+	case belfry.Unavailable:
+		log.Warn("the server does not answer yet", "server", l.ServerURL(), "error", err)
+	}
+	handlers := &worker.Handlers{}
+	app.RegisterCanary(handlers)
+	w := app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log}
+	if l.Given("namespace") {
+		w.Namespace = l.Namespace
+	}
+	log.Info("working", "server", l.ServerURL(), "commands", l.AllowCommands)
+	return w.Run(ctx)
+}
+
+func (c *cli) workerList() *cobra.Command {
+	var ended bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List workers", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			ws, err := s.Workers(ctx, ended)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.WorkerState]{Items: ws}, func(w io.Writer) {
+				if len(ws) == 0 {
+					fmt.Fprintln(c.stderr, "no workers; try: belfry serve, or belfry worker --server URL")
+					return
+				}
+				g := c.grid("SESSION", "NAME", "STATE", "RUNNING", "KINDS", "QUEUES", "STARTED", "LAST SIGN", "VERSION")
+				for _, x := range ws {
+					g.row(x.Session, x.Name, workerText(x), strconv.Itoa(x.Running), kindsText(x), queuesText(x.Queues),
+						ago(x.StartedAt, s.now), ago(x.RenewedAt, s.now), x.Version)
+				}
+				g.write(w)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&ended, "ended", false, "also those that ended")
+	return cmd
+}
+
+func workerText(w belfry.WorkerState) string {
+	switch {
+	case w.Lost:
+		return "lost"
+	case !w.EndedAt.IsZero():
+		return "ended"
+	case w.Drain:
+		return "draining"
+	}
+	return "active"
+}
+
+func kindsText(w belfry.WorkerState) string {
+	var kinds []string
+	for _, k := range w.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	return strings.Join(kinds, ",")
+}
+
+func queuesText(queues map[string]int) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		text := name
+		if n := queues[name]; n > 0 {
+			text += "=" + strconv.Itoa(n)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ",")
+}
+
+func (c *cli) workerDrain() *cobra.Command {
+	return &cobra.Command{
+		Use: "drain SESSION...", Short: "Let workers finish what they run and claim no more", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.eachQueue(args, "drains", func(session string) error { return s.DrainWorker(ctx, session) })
+		}),
+	}
+}

@@ -1,0 +1,236 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// Config is everything that can be set, on a node, a remote worker or a
+// client. A field has one name everywhere: session_ttl in the file is
+// BELFRY_SESSION_TTL in the environment and --session-ttl on the command line.
+type Config struct {
+	Database       string          `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
+	Listen         string          `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
+	Roles          []string        `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
+	AllowCommands  bool            `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
+	AllowAddresses []string        `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
+	Queues         map[string]int  `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
+	OnlyQueues     []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
+	Name           string          `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`
+	Grace          belfry.Duration `json:"grace" default:"30s" group:"node,worker" doc:"How long a stop waits for running jobs before it hands them back"`
+	SessionTTL     belfry.Duration `json:"session_ttl" default:"30s" group:"node" doc:"How long a worker lives without a sign before its jobs are given to others"`
+	RetentionAge   belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
+	RetentionJobs  int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
+	Wakeups        string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
+	MaxConns       int             `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
+	TLSCert        string          `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
+	TLSKey         string          `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
+	BehindProxy    bool            `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
+	LogLevel       string          `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
+	LogFormat      string          `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
+	Server         string          `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
+	Token          string          `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
+	TokenFile      string          `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
+	Namespace      string          `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
+}
+
+// Default is the configuration of somebody who set nothing.
+func Default() Config {
+	var c Config
+	for _, k := range Keys() {
+		if k.Default != "" {
+			if err := k.set(&c, k.Default); err != nil {
+				panic("config: default of " + k.Name + ": " + err.Error())
+			}
+		}
+	}
+	return c
+}
+
+// WithDefaults fills what was left out.
+func (c Config) WithDefaults() Config {
+	d := Default()
+	for _, k := range Keys() {
+		if k.value(&c).IsZero() {
+			k.value(&c).Set(k.value(&d))
+		}
+	}
+	return c
+}
+
+// Roles of a node.
+const (
+	RoleAPI    = "api"
+	RoleEngine = "engine"
+	RoleWorker = "worker"
+)
+
+// Has reports whether the node has a role.
+func (c Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
+
+// Validate says everything that is wrong with a configuration that has its
+// defaults, by the names of its keys.
+func (c Config) Validate() error {
+	e := &belfry.Error{Code: belfry.Invalid, Message: "configuration"}
+	bad := func(field, value, message, hint string) {
+		e.Fields = append(e.Fields, belfry.FieldError{Field: field, Value: value, Message: message, Hint: hint})
+	}
+	choice := func(field, value string, choices ...string) {
+		if !slices.Contains(choices, value) {
+			bad(field, value, "is not a choice", "one of "+strings.Join(choices, ", "))
+		}
+	}
+	span := func(field string, d, from, to belfry.Duration) {
+		if d < from || d > to {
+			bad(field, d.String(), "is outside "+from.String()+" to "+to.String(), "")
+		}
+	}
+	for _, r := range c.Roles {
+		choice("roles", r, RoleAPI, RoleEngine, RoleWorker)
+	}
+	choice("wakeups", c.Wakeups, "notify", "poll")
+	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
+	choice("log_format", c.LogFormat, "text", "json")
+	span("session_ttl", c.SessionTTL, belfry.MinSessionTTL, belfry.MaxSessionTTL)
+	span("grace", c.Grace, 0, belfry.Duration(24*time.Hour))
+	span("retention_age", c.RetentionAge, belfry.Duration(time.Minute), belfry.Duration(100*366*24*time.Hour))
+	if c.RetentionJobs < 1 {
+		bad("retention_jobs", strconv.FormatInt(c.RetentionJobs, 10), "is below 1", "")
+	}
+	if c.MaxConns < 0 || c.MaxConns > 10_000 {
+		bad("max_conns", strconv.Itoa(c.MaxConns), "is outside 0 to 10000", "")
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
+		bad("listen", c.Listen, "is not an address with a port", "such as 127.0.0.1:7420, or :7420 for every address")
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		bad("tls_cert", c.TLSCert, "and tls_key belong together", "give both or neither")
+	}
+	if u, err := url.Parse(c.Server); c.Server != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		bad("server", c.Server, "is not a URL", "such as http://127.0.0.1:7420")
+	}
+	for name, slots := range c.Queues {
+		if belfry.CheckName("queues", name) != nil || slots < 1 || slots > belfry.MaxConcurrency {
+			bad("queues", name+"="+strconv.Itoa(slots), "is not a queue and its slots", "such as default=20")
+		}
+	}
+	for _, name := range c.OnlyQueues {
+		if belfry.CheckName("only_queues", name) != nil {
+			bad("only_queues", name, "is not the name of a queue", "")
+		}
+	}
+	var be *belfry.Error
+	if _, err := c.Addresses(); errors.As(err, &be) {
+		e.Fields = append(e.Fields, be.Fields...)
+	}
+	if c.Namespace != belfry.AnyNamespace && belfry.CheckName("namespace", c.Namespace) != nil {
+		bad("namespace", c.Namespace, "is not a namespace", "letters, digits, dots, dashes and underscores, or *")
+	}
+	if len(e.Fields) > 0 {
+		return e
+	}
+	return nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n <= 65535
+}
+
+// Addresses is every range that allow_addresses names.
+func (c Config) Addresses() ([]netip.Prefix, error) { return guard.ParseAllow(c.AllowAddresses) }
+
+// SQLitePath is the path of the SQLite file, or empty for another database.
+func (c Config) SQLitePath() string {
+	if isPostgres(c.Database) {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(c.Database, "sqlite:"), "//")
+}
+
+func isPostgres(database string) bool {
+	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
+}
+
+// CheckDatabase says what is wrong with a database URL, or nil.
+func CheckDatabase(database string) error {
+	scheme, _, found := strings.Cut(database, "://")
+	if found && !isPostgres(database) && scheme != "sqlite" {
+		return belfry.InvalidField("database", Mask(database), "is of a kind that Belfry does not know",
+			"sqlite:PATH, a plain path, or postgres://user:password@host/name")
+	}
+	if (Config{Database: database}).SQLitePath() == "" && !isPostgres(database) {
+		return belfry.InvalidField("database", database, "names no file", "such as sqlite:belfry.db")
+	}
+	return nil
+}
+
+var passwordRule = regexp.MustCompile(`(?i)(password|sslpassword|passfile)=('[^']*'|[^&\s]*)`)
+
+// Mask hides the password in a database URL.
+func Mask(database string) string {
+	if u, err := url.Parse(database); err == nil && u.User != nil {
+		if _, has := u.User.Password(); has {
+			database = u.Redacted()
+		}
+	} else if err != nil && isPostgres(database) {
+		return "postgres://(not a valid URL)" // it may hold a password anywhere
+	}
+	return passwordRule.ReplaceAllString(database, "$1=xxxxx")
+}
+
+// NodeName is the name, or the host's.
+func (c Config) NodeName() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	if host, err := os.Hostname(); err == nil && host != "" {
+		return host
+	}
+	return "belfry"
+}
+
+// ServerURL is the server to use: the one that is set, or the one that this
+// configuration would start.
+func (c Config) ServerURL() string {
+	if c.Server != "" {
+		return strings.TrimRight(c.Server, "/")
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return "http://127.0.0.1:7420"
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	scheme := "http://"
+	if c.TLSCert != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// IsLoopback reports whether an address with a port can be reached from this
+// machine only.
+func IsLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Place is where something stands in a text. Lines and columns count from 1.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Fault is one thing that is wrong, where it stands, and the lines around it.
+type Fault struct {
+	Place   Place
+	Excerpt string
+	belfry.FieldError
+}
+
+// maxFaults bounds how many faults of one input are told.
+const maxFaults = 20
+
+// FileError is everything that is wrong with what was read from files. In an
+// error chain it also is a [belfry.Error] with code invalid.
+type FileError struct {
+	What   string // such as "manifest"
+	Faults []Fault
+	More   int // faults that are not told
+}
+
+func (e *FileError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.What + " is not valid")
+	for i, f := range e.Faults {
+		b.WriteString([]string{": ", "; "}[min(i, 1)])
+		if f.Place.File != "" {
+			b.WriteString(f.Place.String() + ": ")
+		}
+		b.WriteString(f.String())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
+}
+
+// Unwrap makes the code and the fields visible to [belfry.CodeOf].
+func (e *FileError) Unwrap() error {
+	be := &belfry.Error{Code: belfry.Invalid, Message: e.What + " is not valid"}
+	for _, f := range e.Faults {
+		fe := f.FieldError
+		if f.Place.File != "" {
+			fe.Field = strings.TrimSpace(f.Place.String() + " " + fe.Field)
+		}
+		be.Fields = append(be.Fields, fe)
+	}
+	return be
+}
+
+// faults collects what is wrong with one input.
+type faults struct {
+	list []Fault
+	more int
+}
+
+func (fs *faults) add(f Fault) {
+	if len(fs.list) >= maxFaults {
+		fs.more++
+		return
+	}
+	fs.list = append(fs.list, f)
+}
+
+func (fs *faults) err(what string) error {
+	if len(fs.list) == 0 {
+		return nil
+	}
+	return &FileError{What: what, Faults: fs.list, More: fs.more}
+}
+
+// excerpt is the line of a place with two lines before and one after it, and a
+// caret under the column.
+func excerpt(text string, at Place) string {
+	lines := strings.Split(text, "\n")
+	if at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	var b strings.Builder
+	for n := max(1, at.Line-2); n <= min(len(lines), at.Line+1); n++ {
+		line := strings.TrimRight(lines[n-1], " \t\r")
+		if n > at.Line && line == "" {
+			continue
+		}
+		mark := " "
+		if n == at.Line {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "%s %4d | %s\n", mark, n, shorten(line))
+		if n == at.Line {
+			fmt.Fprintf(&b, "       | %s^\n", pad(line, at.Column-1))
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// pad is as wide as the first n characters of line, tabs kept.
+func pad(line string, n int) string {
+	var b strings.Builder
+	for i, r := range []rune(line) {
+		if i >= min(n, maxShown) {
+			break
+		}
+		if r == '\t' {
+			b.WriteRune('\t')
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// maxShown bounds a line of an excerpt, in characters.
+const maxShown = 160
+
+func shorten(line string) string {
+	if r := []rune(line); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
+	}
+	return line
+}
+
+// Suggest is the known word that was probably meant by an unknown one, or
+// empty when none is near.
+func Suggest(word string, known []string) string {
+	low := strings.ToLower(word)
+	best, least := "", max(len(word)/3, 1)+1
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		d := distance(low, strings.ToLower(k))
+		if len(low) >= 3 && strings.HasPrefix(k, low) {
+			d = min(d, 1)
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be inserted, removed, changed or
+// swapped with their neighbour to get from a to b.
+func distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, last, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		rows[0], rows[1], rows[2] = last, row, before
+	}
+	return rows[1][len(b)]
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"encoding"
+
+	"github.com/belfry-run/belfry"
+)
+
+// DefaultFile is read from the current directory when no file is named.
+const DefaultFile = "belfry.config.yaml"
+
+// Key is one thing that can be set.
+type Key struct {
+	Name    string   // in the file
+	Env     string   // in the environment
+	Flag    string   // on the command line, without dashes
+	Default string   // as text
+	Doc     string   // one sentence
+	Groups  []string // node, worker, client: whom it concerns
+	Secret  bool
+	Bool    bool // a flag without a value
+	field   int
+}
+
+var keys = makeKeys()
+
+// Keys lists everything that can be set, in the order of [Config].
+func Keys() []Key { return keys }
+
+func makeKeys() []Key {
+	t := reflect.TypeFor[Config]()
+	list := make([]Key, t.NumField())
+	for i := range list {
+		f := t.Field(i)
+		name := f.Tag.Get("json")
+		list[i] = Key{
+			Name: name, Env: "BELFRY_" + strings.ToUpper(name), Flag: strings.ReplaceAll(name, "_", "-"),
+			Default: f.Tag.Get("default"), Doc: f.Tag.Get("doc"), Groups: strings.Split(f.Tag.Get("group"), ","),
+			Secret: f.Tag.Get("secret") == "true", Bool: f.Type.Kind() == reflect.Bool, field: i,
+		}
+	}
+	return list
+}
+
+func (k Key) value(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().Field(k.field) }
+
+// set reads a value from text, as the environment and flags carry it: lists
+// and tables with commas.
+func (k Key) set(c *Config, text string) error {
+	v := k.value(c)
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(text))
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		v.Set(reflect.ValueOf(splitList(text)))
+		return nil
+	case reflect.Map:
+		return setTable(v, text)
+	}
+	return setText(v, text)
+}
+
+func splitList(text string) []string {
+	var list []string
+	for _, item := range strings.Split(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+func setTable(v reflect.Value, text string) error {
+	table := map[string]int{}
+	for _, item := range splitList(text) {
+		name, number, found := strings.Cut(item, "=")
+		n, err := strconv.Atoi(number)
+		if !found || err != nil {
+			return errors.New("must be name=number, several with commas")
+		}
+		table[name] = n
+	}
+	v.Set(reflect.ValueOf(table))
+	return nil
+}
+
+// Text is the value of the key in c, as a flag would give it, with secrets
+// hidden.
+func (k Key) Text(c Config) string {
+	v := k.value(&c)
+	switch x := v.Interface().(type) {
+	case belfry.Duration:
+		return x.String()
+	case []string:
+		return strings.Join(x, ",")
+	case map[string]int:
+		var items []string
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			items = append(items, name+"="+strconv.Itoa(x[name]))
+		}
+		return strings.Join(items, ",")
+	case string:
+		return k.masked(x)
+	case bool:
+		return strconv.FormatBool(x)
+	}
+	return strconv.FormatInt(v.Int(), 10)
+}
+
+func (k Key) masked(text string) string {
+	switch {
+	case k.Secret && text != "":
+		return "(hidden)"
+	case k.Name == "database":
+		return Mask(text)
+	}
+	return text
+}
+
+// Input is where the configuration comes from.
+type Input struct {
+	File  string // named by --config; BELFRY_CONFIG and DefaultFile come after it
+	Env   func(string) string
+	Flags map[string]string // given flags by key name, as text
+}
+
+// Loaded is a configuration and where each of its values came from.
+type Loaded struct {
+	Config
+	File    string            // the file that was read, or empty
+	sources map[string]string // by key name
+}
+
+// Source says where a value came from: "default", "file PATH:LINE",
+// "environment NAME" or "flag --name".
+func (l Loaded) Source(key string) string {
+	if s := l.sources[key]; s != "" {
+		return s
+	}
+	return "default"
+}
+
+// Given reports whether somebody set the key.
+func (l Loaded) Given(key string) bool { return l.sources[key] != "" }
+
+// Load puts together flags, environment, file and defaults, in this order of
+// precedence, and says everything that is wrong with the result.
+func Load(in Input) (Loaded, error) {
+	l := Loaded{Config: Default(), sources: map[string]string{}}
+	if err := l.file(in); err != nil {
+		return l, err
+	}
+	if err := l.texts(in); err != nil {
+		return l, err
+	}
+	return l, l.check()
+}
+
+func (l *Loaded) file(in Input) error {
+	path, named := in.File, "flag --config"
+	if path == "" {
+		path, named = in.Env("BELFRY_CONFIG"), "environment BELFRY_CONFIG"
+	}
+	if path == "" {
+		path, named = DefaultFile, ""
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	src, err := ReadFile(path)
+	if err != nil {
+		var be *belfry.Error
+		if errors.As(err, &be) && named != "" {
+			return be.WithHint("the path comes from %s", named)
+		}
+		return err
+	}
+	l.File = path
+	return l.document(src)
+}
+
+func (l *Loaded) document(src Source) error {
+	d := decoder{src: src, places: map[string]Place{}}
+	docs := d.parse()
+	if len(docs) > 1 {
+		d.fault(docs[1].GetToken(), "", "", "is a second document in a file that holds one", "")
+	}
+	if len(docs) > 0 {
+		d.value(docs[0], reflect.ValueOf(&l.Config).Elem(), "")
+	}
+	for _, k := range keys {
+		if at, ok := d.places[k.Name]; ok {
+			l.sources[k.Name] = "file " + at.File + ":" + strconv.Itoa(at.Line)
+		}
+	}
+	if err := d.err("configuration"); err != nil {
+		return err
+	}
+	// Faults of values are told with their line as long as only the file can
+	// be the cause; what flags and environment replace is checked after that.
+	if err := l.check(); err != nil {
+		defs := Definitions{places: d.places, sources: map[string]string{src.Name: string(src.Text)}}
+		return renamed(defs.Locate(err), "configuration")
+	}
+	return nil
+}
+
+func renamed(err error, what string) error {
+	var fe *FileError
+	if errors.As(err, &fe) {
+		fe.What = what
+	}
+	return err
+}
+
+// texts applies environment and flags.
+func (l *Loaded) texts(in Input) error {
+	e := &belfry.Error{Code: belfry.Invalid, Message: "configuration"}
+	apply := func(k Key, text, source string) {
+		if err := k.set(&l.Config, text); err != nil {
+			e.Fields = append(e.Fields, belfry.FieldError{Field: source, Value: k.masked(text), Message: err.Error()})
+			return
+		}
+		l.sources[k.Name] = source
+	}
+	for _, k := range keys {
+		if k.Name == "database" && in.Env(k.Env) == "" && in.Env("DATABASE_URL") != "" && !l.Given(k.Name) {
+			apply(k, in.Env("DATABASE_URL"), "environment DATABASE_URL")
+		}
+		if text := in.Env(k.Env); text != "" {
+			apply(k, text, "environment "+k.Env)
+		}
+		if text, given := in.Flags[k.Name]; given {
+			apply(k, text, "flag --"+k.Flag)
+		}
+	}
+	if len(e.Fields) > 0 {
+		return e
+	}
+	return nil
+}
+
+// check validates and names the source of what is refused.
+func (l *Loaded) check() error {
+	err := CheckDatabase(l.Database)
+	if err == nil {
+		err = l.Validate()
+	}
+	var be *belfry.Error
+	if errors.As(err, &be) {
+		for i, f := range be.Fields {
+			if s := l.sources[f.Field]; s != "" && !strings.HasPrefix(s, "file ") {
+				be.Fields[i].Field = s
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,516 @@
+package config
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/belfry-run/belfry"
+)
+
+// MaxFile bounds a file, in bytes. It holds [belfry.MaxManifest] definitions.
+const MaxFile = 32 << 20
+
+// maxDepth bounds the nesting of a file. The parser recurses.
+const maxDepth = 64
+
+// Source is a text and what to call it.
+type Source struct {
+	Name string
+	Text []byte
+}
+
+// Decode reads one YAML or JSON document into v, a pointer to a struct with
+// json tags.
+func Decode(src Source, what string, v any) error {
+	d := decoder{src: src, places: map[string]Place{}}
+	docs := d.parse()
+	if len(docs) > 1 {
+		d.fault(docs[1].GetToken(), "", "", "is a second document in a file that holds one", "")
+	}
+	if len(docs) > 0 {
+		d.value(docs[0], reflect.ValueOf(v).Elem(), "")
+	}
+	return d.err(what)
+}
+
+// decoder reads the documents of one source into Go values by their json tags.
+// Scalars are read from their text, not from what YAML 1.1 or 1.2 take them
+// for: an environment variable "yes" stays yes, and a name 0755 stays 0755.
+type decoder struct {
+	src    Source
+	places map[string]Place // where each value stands, by its path
+	base   map[string]int   // for top-level lists: entries that came before
+	faults
+}
+
+// parse answers the documents of the source that hold anything.
+func (d *decoder) parse() []ast.Node {
+	if len(d.src.Text) > MaxFile {
+		d.add(Fault{Place: Place{File: d.src.Name}, FieldError: belfry.FieldError{
+			Message: fmt.Sprintf("has more than %d bytes", MaxFile), Hint: "split it",
+		}})
+		return nil
+	}
+	text := strings.TrimPrefix(string(d.src.Text), "\ufeff")
+	if s := strings.TrimSpace(text); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		// JSON may be indented with tabs, which YAML forbids. Inside JSON
+		// strings there are none, so nothing else changes.
+		text = strings.ReplaceAll(text, "\t", " ")
+	}
+	tokens := lexer.Tokenize(text)
+	if deep := tooDeep(tokens); deep != nil {
+		d.fault(deep, "", "", fmt.Sprintf("is nested more than %d levels deep", maxDepth), "")
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		d.syntax(err)
+		return nil
+	}
+	var docs []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
+			docs = append(docs, doc.Body)
+		}
+	}
+	return docs
+}
+
+func (d *decoder) syntax(err error) {
+	var ye yaml.Error
+	if errors.As(err, &ye) && ye.GetToken() != nil {
+		d.fault(ye.GetToken(), "", "", ye.GetMessage(), "")
+		return
+	}
+	d.add(Fault{Place: Place{File: d.src.Name}, FieldError: belfry.FieldError{Message: err.Error()}})
+}
+
+// tooDeep is the token at which nesting gets deeper than the parser can take,
+// or nil.
+func tooDeep(tokens token.Tokens) *token.Token {
+	flow, entries, line := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, entries = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType:
+			entries++
+		}
+		if flow > maxDepth || entries > maxDepth || flow == 0 && t.Position.IndentLevel > maxDepth {
+			return t
+		}
+	}
+	return nil
+}
+
+func (d *decoder) place(t *token.Token) Place {
+	if t == nil || t.Position == nil {
+		return Place{File: d.src.Name}
+	}
+	return Place{File: d.src.Name, Line: t.Position.Line, Column: t.Position.Column}
+}
+
+func (d *decoder) fault(t *token.Token, field, value, message, hint string) {
+	at := d.place(t)
+	if len(value) > 120 {
+		value = value[:120] + "…"
+	}
+	d.add(Fault{Place: at, Excerpt: excerpt(string(d.src.Text), at),
+		FieldError: belfry.FieldError{Field: field, Value: value, Message: message, Hint: hint}})
+}
+
+// value reads node into v.
+func (d *decoder) value(node ast.Node, v reflect.Value, path string) {
+	if path != "" {
+		d.places[path] = d.place(first(node))
+	}
+	if !d.plain(node, path) {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		if node.Type() == ast.NullType {
+			return
+		}
+		p := reflect.New(v.Type().Elem())
+		d.value(node, p.Elem(), path)
+		v.Set(p)
+		return
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		d.raw(node, v, path)
+		return
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.text(node, u, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(node, v, path)
+	case reflect.Slice:
+		d.list(node, v, path)
+	case reflect.Map:
+		d.table(node, v, path)
+	default:
+		d.scalar(node, v, path)
+	}
+}
+
+// first is the token at which a node begins, as a reader sees it.
+func first(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken()
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return node.GetToken()
+}
+
+// plain refuses what makes YAML more than data.
+func (d *decoder) plain(node ast.Node, path string) bool {
+	switch node.Type() {
+	case ast.AnchorType, ast.AliasType, ast.MergeKeyType:
+		d.fault(node.GetToken(), path, node.GetToken().Value, "is a YAML anchor, alias or merge key, which Belfry does not read", "write the value out")
+		return false
+	case ast.TagType:
+		d.fault(node.GetToken(), path, node.GetToken().Value, "is a YAML tag, which Belfry does not read", "write the plain value")
+		return false
+	}
+	return true
+}
+
+// pairs is the entries of a mapping, or a fault.
+func (d *decoder) pairs(node ast.Node, path string) ([]*ast.MappingValueNode, bool) {
+	var values []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	case *ast.NullNode:
+		return nil, true
+	default:
+		d.fault(node.GetToken(), path, shown(node), "must be a mapping", "write key: value lines under it")
+		return nil, false
+	}
+	for _, pair := range values {
+		if !d.plain(pair.Key, path) {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+// key is the text of a mapping's key.
+func key(pair *ast.MappingValueNode) string {
+	if s, ok := pair.Key.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return pair.Key.GetToken().Value
+}
+
+func (d *decoder) structure(node ast.Node, v reflect.Value, path string) {
+	pairs, ok := d.pairs(node, path)
+	if !ok {
+		return
+	}
+	fields := fieldsOf(v.Type())
+	for _, pair := range pairs {
+		name := key(pair)
+		field, known := fields[name]
+		sub := join(path, name)
+		switch {
+		case !known:
+			d.unknown(pair, name, path, fields)
+		case v.Type().FieldByIndex(field).Tag.Get("readOnly") == "true":
+			// What show -o yaml printed may be applied again. What only Belfry
+			// sets is passed over, as the API does.
+		default:
+			d.value(pair.Value, v.FieldByIndex(field), sub)
+		}
+	}
+}
+
+func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, fields map[string][]int) {
+	names := slices.Sorted(maps.Keys(fields))
+	hint := "known here: " + strings.Join(names, ", ")
+	if s := Suggest(name, names); s != "" {
+		hint = "did you mean " + s + "?"
+	}
+	d.fault(pair.Key.GetToken(), join(path, name), "", "is not a known key", hint)
+}
+
+// fieldsOf is the json names of a struct's fields and where they are, those of
+// embedded structs included.
+func fieldsOf(t reflect.Type) map[string][]int {
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = f.Index
+		}
+	}
+	return fields
+}
+
+func (d *decoder) list(node ast.Node, v reflect.Value, path string) {
+	seq, ok := node.(*ast.SequenceNode)
+	switch {
+	case ok:
+	case node.Type() == ast.NullType:
+		return
+	case isScalar(node) && isScalarType(v.Type().Elem()):
+		// One instant or one code needs no list around it.
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		d.value(node, v.Index(0), path+"[0]")
+		return
+	default:
+		d.fault(first(node), path, shown(node), "must be a list", "write - in front of each entry")
+		return
+	}
+	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
+	for i, item := range seq.Values {
+		d.value(item, list.Index(i), fmt.Sprintf("%s[%d]", path, d.base[path]+i))
+	}
+	v.Set(list)
+}
+
+func (d *decoder) table(node ast.Node, v reflect.Value, path string) {
+	pairs, ok := d.pairs(node, path)
+	if !ok {
+		return
+	}
+	table := reflect.MakeMapWithSize(v.Type(), len(pairs))
+	for _, pair := range pairs {
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(pair.Value, item, join(path, key(pair)))
+		table.SetMapIndex(reflect.ValueOf(key(pair)), item)
+	}
+	v.Set(table)
+}
+
+func (d *decoder) text(node ast.Node, u encoding.TextUnmarshaler, path string) {
+	text, ok := scalarText(node)
+	if !ok {
+		d.fault(first(node), path, shown(node), "must be a single value", "")
+		return
+	}
+	if node.Type() == ast.NullType {
+		return
+	}
+	if err := u.UnmarshalText([]byte(text)); err != nil {
+		if _, isTime := u.(*time.Time); isTime {
+			d.fault(node.GetToken(), path, text, "is not a time", "write 2026-01-31T09:00:00Z or 2026-01-31T09:00:00+02:00")
+			return
+		}
+		d.fault(node.GetToken(), path, "", err.Error(), "")
+	}
+}
+
+func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
+	text, ok := scalarText(node)
+	if !ok {
+		d.fault(first(node), path, shown(node), "must be "+kindName(v), "")
+		return
+	}
+	if node.Type() == ast.NullType {
+		return
+	}
+	if err := setText(v, text); err != nil {
+		d.fault(node.GetToken(), path, text, err.Error(), "")
+	}
+}
+
+// setText puts what text says into a value of a plain kind.
+func setText(v reflect.Value, text string) error {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := parseBool(text)
+		if err != nil {
+			return err
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, v.Type().Bits())
+		if errors.Is(err, strconv.ErrRange) {
+			return errors.New("is too large a number")
+		}
+		if err != nil {
+			return errors.New("must be a whole number")
+		}
+		v.SetInt(n)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return errors.New("must be a number")
+		}
+		v.SetFloat(f)
+	default:
+		return fmt.Errorf("cannot be read into a %s", v.Type())
+	}
+	return nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
+}
+
+func kindName(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a number"
+}
+
+func isScalar(node ast.Node) bool {
+	_, ok := scalarText(node)
+	return ok && node.Type() != ast.NullType
+}
+
+func isScalarType(t reflect.Type) bool {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return true
+	}
+	return t.Kind() != reflect.Struct && t.Kind() != reflect.Slice && t.Kind() != reflect.Map
+}
+
+// scalarText is what a person wrote for a scalar.
+func scalarText(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return node.GetToken().Value, true
+	case *ast.NullNode:
+		return "", true
+	}
+	return "", false
+}
+
+// shown is what a refused node looks like in an error.
+func shown(node ast.Node) string {
+	if text, ok := scalarText(node); ok {
+		return text
+	}
+	return ""
+}
+
+// raw reads any node as JSON.
+func (d *decoder) raw(node ast.Node, v reflect.Value, path string) {
+	var b bytes.Buffer
+	if node.Type() == ast.NullType {
+		return
+	}
+	if d.json(&b, node, path) {
+		v.SetBytes(b.Bytes())
+	}
+}
+
+func (d *decoder) json(b *bytes.Buffer, node ast.Node, path string) bool {
+	if !d.plain(node, path) {
+		return false
+	}
+	switch n := node.(type) {
+	case *ast.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range n.Values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if !d.json(b, item, fmt.Sprintf("%s[%d]", path, i)) {
+				return false
+			}
+		}
+		b.WriteByte(']')
+		return true
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return d.object(b, node, path)
+	case *ast.InfinityNode, *ast.NanNode:
+		d.fault(node.GetToken(), path, node.GetToken().Value, "is not a JSON number", "")
+		return false
+	case *ast.LiteralNode:
+		return appendJSON(b, n.Value.Value)
+	case *ast.NullNode:
+		return appendJSON(b, nil)
+	case ast.ScalarNode:
+		if text := node.GetToken().Value; json.Valid([]byte(text)) && node.Type() != ast.StringType {
+			b.WriteString(text) // the number as written, with all its digits
+			return true
+		}
+		return appendJSON(b, n.GetValue())
+	}
+	d.fault(first(node), path, "", "cannot be read as JSON", "")
+	return false
+}
+
+func (d *decoder) object(b *bytes.Buffer, node ast.Node, path string) bool {
+	pairs, ok := d.pairs(node, path)
+	if !ok {
+		return false
+	}
+	b.WriteByte('{')
+	for i, pair := range pairs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if !appendJSON(b, key(pair)) {
+			return false
+		}
+		b.WriteByte(':')
+		if !d.json(b, pair.Value, join(path, key(pair))) {
+			return false
+		}
+	}
+	b.WriteByte('}')
+	return true
+}
+
+func appendJSON(b *bytes.Buffer, v any) bool {
+	text, err := json.Marshal(v)
+	b.Write(text)
+	return err == nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

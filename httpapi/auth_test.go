@@ -1,0 +1,329 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestWhoIsLetIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	past := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	b.tokens.set("expired", belfry.Token{Name: "old", Namespace: "*", Scopes: belfry.Scopes, ExpiresAt: past})
+	b.tokens.set("revoked", belfry.Token{Name: "gone", Namespace: "*", Scopes: belfry.Scopes, RevokedAt: past})
+	b.tokens.set("operator", belfry.Token{Name: "operator", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeOperate}})
+	b.tokens.set("admin", belfry.Token{Name: "admin", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeAdmin}})
+	b.tokens.set("worker", belfry.Token{Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	for _, c := range []struct {
+		header, method, path, body string
+		status                     int
+		says                       string
+	}{
+		{"", "GET", "/v1/tasks", "", 401, "no token was given"},
+		{"Basic cm9vdDp4", "GET", "/v1/tasks", "", 401, "holds no bearer token"},
+		{"Bearer", "GET", "/v1/tasks", "", 401, "holds no bearer token"},
+		{"Bearer nobody", "GET", "/v1/tasks", "", 401, "unknown"},
+		{"Bearer " + strings.Repeat("x", 600), "GET", "/v1/tasks", "", 401, "unknown"},
+		{"Bearer expired", "GET", "/v1/tasks", "", 401, "expired at 2026-01-02T03:04:05Z"},
+		{"Bearer revoked", "GET", "/v1/tasks", "", 401, "was revoked"},
+		{"bearer root", "GET", "/v1/tasks", "", 200, ""},
+		{"Bearer reader", "GET", "/v1/tasks", "", 200, ""},
+		{"Bearer reader", "POST", "/v1/jobs", `{"task":"t"}`, 403, "needs the scope operate"},
+		{"Bearer reader", "POST", "/v1/tasks", `{"name":"t"}`, 403, "needs the scope admin"},
+		{"Bearer reader", "POST", "/v1/apply", `{}`, 403, "needs the scope admin"},
+		{"Bearer reader", "POST", "/v1/apply?dry_run=true", `{}`, 200, ""},
+		{"Bearer reader", "GET", "/v1/tokens", "", 403, "needs the scope admin"},
+		{"Bearer reader", "POST", "/v1/look", `{"name":"s"}`, 200, ""},
+		{"Bearer reader", "GET", "/v1/upcoming", "", 200, ""},
+		{"Bearer reader", "GET", "/v1/forecast", "", 200, ""},
+		{"Bearer reader", "GET", "/v1/schedules/s/next", "", 200, ""},
+		{"Bearer reader", "GET", "/v1/calendars", "", 200, ""},
+		{"Bearer reader", "GET", "/v1/backfills/1", "", 200, ""},
+		{"Bearer reader", "POST", "/v1/backfills", `{"schedule":"s"}`, 403, "needs the scope operate"},
+		{"Bearer reader", "POST", "/v1/schedules/s/backfill", `{}`, 403, "needs the scope operate"},
+		{"Bearer reader", "POST", "/v1/backfills/1/cancel", "", 403, "needs the scope operate"},
+		{"Bearer operator", "POST", "/v1/backfills", `{"schedule":"s"}`, 201, ""},
+		{"Bearer operator", "POST", "/v1/backfills/1/pause", "", 200, ""},
+		{"Bearer operator", "PUT", "/v1/calendars/c", `{}`, 403, "needs the scope admin"},
+		{"Bearer operator", "DELETE", "/v1/calendars/c", "", 403, "needs the scope admin"},
+		{"Bearer operator", "POST", "/v1/calendars/c/ics", "x", 403, "needs the scope admin"},
+		{"Bearer admin", "PUT", "/v1/calendars/c", `{}`, 200, ""},
+		{"Bearer worker", "POST", "/v1/look", `{"name":"s"}`, 403, "needs the scope read"},
+		{"", "POST", "/v1/look", `{"name":"s"}`, 401, "no token was given"},
+		{"Bearer operator", "POST", "/v1/jobs", `{"task":"t"}`, 200, ""},
+		{"Bearer operator", "POST", "/v1/queues/q/pause", "", 200, ""},
+		{"Bearer operator", "DELETE", "/v1/queues/q", "", 403, "needs the scope admin"},
+		{"Bearer admin", "DELETE", "/v1/queues/q", "", 204, ""},
+		{"Bearer admin", "POST", "/v1/sessions", `{"name":"w"}`, 403, "needs the scope worker"},
+		{"Bearer worker", "POST", "/v1/sessions", `{"name":"w"}`, 201, ""},
+		{"Bearer worker", "GET", "/v1/tasks", "", 403, "needs the scope read"},
+		{"", "GET", "/v1/events", "", 401, "no token was given"},
+		{"", "GET", "/v1/nowhere", "", 404, "nothing at"},
+		{"", "GET", "/healthz", "", 200, ""},
+		{"", "GET", "/openapi.json", "", 200, ""},
+		{"", "GET", "/docs", "", 200, ""},
+	} {
+		name := fmt.Sprintf("%.20s %s %s", c.header, c.method, c.path)
+		status, h, body := b.raw(t, c.method, c.path, c.body, "Authorization", c.header)
+		if status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		if got := h.Get("WWW-Authenticate"); (got != "") != (c.status == 401) {
+			t.Errorf("%s: WWW-Authenticate is %q", name, got)
+		}
+	}
+}
+
+func TestATokenOfOneNamespaceStaysThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		namespace          string // that reached the service
+	}{
+		{"GET", "/v1/tasks/n", "", 200, "team-a"},
+		{"GET", "/v1/tasks/n?namespace=team-a", "", 200, "team-a"},
+		{"GET", "/v1/tasks/n?namespace=team-b", "", 403, ""},
+		{"GET", "/v1/jobs/1?namespace=*", "", 403, ""},
+		{"GET", "/v1/jobs/1", "", 200, "team-a"},
+		{"GET", "/v1/export", "", 200, "team-a"},
+		{"GET", "/v1/export?namespace=default", "", 403, ""},
+		{"DELETE", "/v1/schedules/n", "", 204, "team-a"},
+		{"GET", "/v1/calendars/c", "", 200, "team-a"},
+		{"GET", "/v1/calendars?namespace=*", "", 403, ""},
+		{"DELETE", "/v1/calendars/c?namespace=team-b", "", 403, ""},
+		{"PUT", "/v1/calendars/c", `{"namespace":"team-b"}`, 403, ""},
+		{"POST", "/v1/calendars/c/ics?namespace=team-b", "x", 403, ""},
+		{"POST", "/v1/apply", `{"calendars":[{"name":"c","namespace":"team-b"}]}`, 403, ""},
+		{"GET", "/v1/backfills/1", "", 200, "team-a"},
+		{"GET", "/v1/backfills?namespace=team-b", "", 403, ""},
+		{"POST", "/v1/backfills", `{"schedule":"s","namespace":"team-b"}`, 403, ""},
+		{"POST", "/v1/schedules/s/backfill?namespace=team-b", `{}`, 403, ""},
+		{"POST", "/v1/backfills/1/resume", "", 200, "team-a"},
+		{"POST", "/v1/backfills/1/resume?namespace=*", "", 403, ""},
+		{"POST", "/v1/look", `{"name":"s","namespace":"team-b"}`, 403, ""},
+		{"POST", "/v1/look", `{"draft":{"namespace":"team-b"}}`, 403, ""},
+		{"GET", "/v1/schedules/s/next?namespace=team-b", "", 403, ""},
+		{"GET", "/v1/upcoming?namespace=*", "", 403, ""},
+		{"GET", "/v1/forecast?namespace=team-b", "", 403, ""},
+		{"GET", "/v1/events/poll?namespace=*", "", 403, ""},
+		{"GET", "/v1/events?namespace=team-b", "", 403, ""},
+		{"GET", "/v1/audit?namespace=*", "", 403, ""},
+		{"POST", "/v1/tasks", `{"name":"t","namespace":"team-b"}`, 403, ""},
+		{"POST", "/v1/jobs", `{"jobs":[{"task":"t"},{"task":"t","namespace":"team-b"}]}`, 403, ""},
+		{"POST", "/v1/jobs/cancel", `{"filter":{"namespace":"team-b"}}`, 403, ""},
+		{"POST", "/v1/jobs/cancel?namespace=team-b", `{"ids":[1]}`, 403, ""},
+		{"POST", "/v1/jobs/redrive", `{"ids":[1]}`, 200, "team-a"},
+		{"POST", "/v1/apply", `{"tasks":[{"name":"t","namespace":"team-b"}]}`, 403, ""},
+		{"POST", "/v1/apply?dry_run=true", `{"schedules":[{"name":"t","namespace":"team-b"}]}`, 403, ""},
+		{"POST", "/v1/apply?namespace=team-b", `{}`, 403, ""},
+		{"POST", "/v1/apply", `{"queues":[{"name":"q"}]}`, 403, ""},
+		{"PUT", "/v1/queues/q", `{}`, 403, ""},
+		{"DELETE", "/v1/queues/q", "", 403, ""},
+		{"POST", "/v1/queues/q/pause", "", 403, ""},
+		{"POST", "/v1/workers/s1/drain", "", 403, ""},
+		{"POST", "/v1/tokens", `{"name":"t","scopes":["admin"],"namespace":"*"}`, 403, ""},
+		{"DELETE", "/v1/tokens/1", "", 403, ""},
+		{"POST", "/v1/sessions", `{"name":"w","namespace":"team-b"}`, 403, ""},
+		{"POST", "/v1/sessions", `{"name":"w","namespace":"*"}`, 403, ""},
+	} {
+		b.fake.mu.Lock()
+		b.got = nil
+		b.fake.mu.Unlock()
+		kind := ""
+		if c.body != "" {
+			kind = map[bool]string{true: icsType, false: "application/json"}[strings.HasSuffix(strings.Split(c.path, "?")[0], "/ics")]
+		}
+		status, _, body := b.raw(t, c.method, c.path, c.body, "Authorization", "Bearer team", "Content-Type", kind)
+		if status != c.status {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, body)
+			continue
+		}
+		if got := b.last(); c.namespace == "" && got != nil || c.namespace != "" && got[1] != c.namespace {
+			t.Errorf("%s %s %s reached the service as %v", c.method, c.path, c.body, got)
+		}
+	}
+	team := b.as(t, "team")
+	if _, err := team.Jobs(t.Context(), belfry.JobFilter{}); err != nil || b.last()[1].(belfry.JobFilter).Namespace != "team-a" {
+		t.Errorf("jobs: %v %v", err, b.last())
+	}
+	if _, err := team.CancelJobs(t.Context(), "", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+		t.Error(err)
+	}
+	if s := b.last()[2].(belfry.Selection); s.Filter.Namespace != "team-a" {
+		t.Errorf("a filter without a namespace reached the service with %q", s.Filter.Namespace)
+	}
+	if _, err := team.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil || b.last()[1].(belfry.Task).Namespace != "team-a" {
+		t.Errorf("create: %v %v", err, b.last())
+	}
+	if _, err := team.Look(t.Context(), belfry.LookQuery{Draft: &belfry.Schedule{}}); err != nil {
+		t.Error(err)
+	}
+	if q := b.last()[1].(belfry.LookQuery); q.Namespace != "team-a" || q.Draft.Namespace != "team-a" {
+		t.Errorf("a draft reached the service as %+v", q)
+	}
+	if _, err := team.Upcoming(t.Context(), belfry.Ahead{}); err != nil || b.last()[1].(belfry.Ahead).Namespace != "team-a" {
+		t.Errorf("upcoming: %v %v", err, b.last())
+	}
+	_, err := team.Apply(t.Context(), belfry.Manifest{Tasks: []belfry.Task{{Name: "t"}}}, belfry.ApplyOptions{})
+	if err != nil || b.last()[2].(belfry.ApplyOptions).Namespace != "team-a" {
+		t.Errorf("apply: %v %v", err, b.last())
+	}
+}
+
+func TestAWorkerOfOneNamespaceStaysThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	worker := belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{"func"}, Queues: map[string]int{"q": 1}}
+	b.when("OpenSession", func(context.Context, []any) (any, error) { return belfry.Session{ID: "own"}, nil })
+	b.when("Workers", func(context.Context, []any) (any, error) {
+		return []belfry.WorkerState{
+			{Session: "theirs", WorkerInfo: belfry.WorkerInfo{Namespace: "team-b"}},
+			{Session: "ours", WorkerInfo: belfry.WorkerInfo{Namespace: "team-a"}},
+			{Session: "for-all", WorkerInfo: belfry.WorkerInfo{Namespace: "*"}},
+		}, nil
+	})
+	team := b.as(t, "team")
+	if _, err := team.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "team-a" {
+		t.Errorf("open: %v %v", err, b.last())
+	}
+	for session, want := range map[string]belfry.Code{"own": "", "ours": "", "theirs": belfry.Forbidden, "for-all": belfry.Forbidden, "ended": ""} {
+		ctx := t.Context()
+		_, claim := team.Claim(ctx, belfry.ClaimRequest{Session: session})
+		_, renew := team.Renew(ctx, session, nil)
+		_, finish := team.Finish(ctx, session, []belfry.Finish{{Outcome: belfry.OutcomeOK}})
+		logs := team.Append(ctx, session, []belfry.LogPiece{{Stream: belfry.Log}})
+		closed := team.CloseSession(ctx, session)
+		for call, err := range map[string]error{"claim": claim, "renew": renew, "finish": finish, "append": logs, "close": closed} {
+			if belfry.CodeOf(err) != want {
+				t.Errorf("%s of session %s: %v, want %q", call, session, err, want)
+			}
+		}
+	}
+	workers, err := team.Workers(t.Context(), false)
+	if err != nil || len(workers) != 2 || workers[0].Session != "ours" || workers[1].Session != "for-all" {
+		t.Errorf("a token of one namespace sees %+v, %v", workers, err)
+	}
+	// A worker for all keeps what it said.
+	if _, err := b.client.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "" {
+		t.Errorf("open for all: %v %v", err, b.last())
+	}
+}
+
+func TestTheActorIsTheToken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	actor := make(chan string, 1)
+	b.when("Queues", func(ctx context.Context, _ []any) (any, error) {
+		actor <- belfry.ActorOf(ctx)
+		return []belfry.QueueStats{}, nil
+	})
+	if _, err := b.as(t, "reader").Queues(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-actor; got != "token:reader" {
+		t.Errorf("the actor is %q", got)
+	}
+}
+
+func TestAGoodTokenIsBelievedUntilItIsRevokedHere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 5 {
+		if _, err := b.client.Queues(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := b.tokens.looks(); n != 1 {
+		t.Errorf("asked %d times about one token", n)
+	}
+	b.tokens.set("root", belfry.Token{Name: "root", Namespace: "*", Scopes: belfry.Scopes, RevokedAt: time.Now()})
+	if err := b.client.RevokeToken(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.client.Queues(t.Context())
+	if belfry.CodeOf(err) != belfry.Unauthorized || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("after it was revoked: %v", err)
+	}
+}
+
+func TestABelievedTokenStillExpires(t *testing.T) {
+	t.Parallel()
+	k := &tokens{known: map[string]belfry.Token{}}
+	g := newGuard(k)
+	token := belfry.Token{Name: "t", ExpiresAt: time.Now().Add(-time.Millisecond)}
+	g.believe([32]byte{1}, token)
+	if _, known, fresh := g.recall([32]byte{1}); !known || fresh {
+		t.Errorf("known %v, fresh %v", known, fresh)
+	}
+	g.believe([32]byte{1}, belfry.Token{Name: "t"})
+	if _, _, fresh := g.recall([32]byte{1}); !fresh {
+		t.Error("a token without an end is not believed")
+	}
+}
+
+func TestGuessingIsSlowedDownAndOthersAreNot(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if _, err := b.client.Queues(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status := 0
+	var h map[string][]string
+	for i := 0; i < 2*failuresAtOnce && status != 429; i++ {
+		status, h, _ = b.raw(t, "GET", "/v1/tasks", "", "Authorization", fmt.Sprintf("Bearer guess-%d", i))
+	}
+	if status != 429 || h["Retry-After"] == nil {
+		t.Fatalf("guessing ends in %d %v", status, h)
+	}
+	looked := b.tokens.looks()
+	p := b.refused(t, 429, "GET", "/v1/tasks", "", "Authorization", "Bearer guess-again")
+	if p.Code != belfry.Unavailable || b.tokens.looks() != looked {
+		t.Errorf("%+v; asked about a guess over the limit", p)
+	}
+	b.server.guard.mu.Lock()
+	for key, belief := range b.server.guard.good {
+		belief.until = time.Now() // it must be asked about again
+		b.server.guard.good[key] = belief
+	}
+	b.server.guard.mu.Unlock()
+	if _, err := b.client.Queues(t.Context()); err != nil {
+		t.Errorf("a token that was good before, from the same address: %v", err)
+	}
+}
+
+func TestWhatTheGuardRemembersIsBounded(t *testing.T) {
+	t.Parallel()
+	g := newGuard(&tokens{})
+	for i := range maxGuessers + 100 {
+		g.failed(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
+	}
+	for i := range maxBelieved + 100 {
+		g.believe([32]byte{byte(i), byte(i >> 8)}, belfry.Token{})
+	}
+	if len(g.guessers) > maxGuessers || len(g.good) > maxBelieved {
+		t.Errorf("%d guessers, %d tokens", len(g.guessers), len(g.good))
+	}
+	if network("[2001:db8::1]:5") != network("[2001:db8::2]:6") || network("[2001:db8:0:1::]:5") == network("[2001:db8::]:5") {
+		t.Error("an IPv6 guesser is not its /64")
+	}
+	if network("[::ffff:10.0.0.1]:5") != network("10.0.0.1:7") || network("10.0.0.1:1") == network("10.0.0.2:1") {
+		t.Error("an IPv4 guesser is not its address")
+	}
+}
+
+func TestAnUnreachableTokenStoreIsNotTheCallersFault(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.tokens.err = errors.New("connection refused")
+	b.refused(t, 500, "GET", "/v1/tasks", "")
+	b.tokens.err = belfry.Errorf(belfry.Unavailable, "the database is away")
+	b.refused(t, 503, "GET", "/v1/tasks", "")
+}

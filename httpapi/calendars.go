@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+const icsType = "text/calendar"
+
+func (s *Server) calendarRoutes() {
+	type listing struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "calendar-list", method: http.MethodGet, path: "/v1/calendars", scope: belfry.ScopeRead,
+		summary: "List calendars by name",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Calendar], error) {
+		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+		if err != nil {
+			return belfry.Page[belfry.Calendar]{}, err
+		}
+		return page(s.service.Calendars(ctx, belfry.CalendarFilter{
+			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns,
+		}))
+	})
+
+	serve(s, endpoint{
+		id: "calendar-show", method: http.MethodGet, path: "/v1/calendars/{name}", scope: belfry.ScopeRead,
+		summary: "Show a calendar",
+	}, func(ctx context.Context, c *call, in *byName) (belfry.Calendar, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return belfry.Calendar{}, err
+		}
+		return s.service.Calendar(ctx, ns, in.Name)
+	})
+
+	serveBody(s, endpoint{
+		id: "calendar-save", method: http.MethodPut, path: "/v1/calendars/{name}", scope: belfry.ScopeAdmin,
+		summary: "Create or replace a calendar",
+		doc:     "What the body leaves out gets its default, not what it was before. Schedules that name it follow it from their next run on.",
+	}, func(ctx context.Context, c *call, in *byName, v belfry.Calendar) (_ belfry.Calendar, err error) {
+		if v.Name, err = agree("name", in.Name, v.Name); err != nil {
+			return v, err
+		}
+		if v.Namespace, err = c.owner(in.Namespace, v.Namespace); err != nil {
+			return v, err
+		}
+		return s.service.SaveCalendar(ctx, v)
+	})
+
+	serve(s, endpoint{
+		id: "calendar-delete", method: http.MethodDelete, path: "/v1/calendars/{name}", scope: belfry.ScopeAdmin,
+		summary: "Delete a calendar",
+		doc:     "One that a schedule names is kept.",
+	}, func(ctx context.Context, c *call, in *byName) (none, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.DeleteCalendar(ctx, ns, in.Name)
+	})
+
+	s.calendarImport()
+}
+
+func (s *Server) calendarImport() {
+	type importing struct {
+		Name      string `path:"name"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Zone      string `query:"zone" doc:"IANA name of the zone in which whole days and times without a zone are read; default: the file's, or UTC"`
+	}
+	serveText(s, endpoint{
+		id: "calendar-import", method: http.MethodPost, path: "/v1/calendars/{name}/ics", scope: belfry.ScopeAdmin, maxBody: belfry.MaxICS,
+		summary: "Create a calendar from an iCalendar file, or replace its closings",
+		doc:     "It is closed during each event of the file (RFC 5545), for the reason that its SUMMARY says. A description is kept.",
+	}, icsType, func(ctx context.Context, c *call, in *importing, body []byte) (belfry.Calendar, error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return belfry.Calendar{}, err
+		}
+		spec, err := ReadICS(bytes.NewReader(body), in.Zone)
+		if err != nil {
+			return belfry.Calendar{}, err
+		}
+		v, err := s.service.Calendar(ctx, ns, in.Name)
+		if err != nil && belfry.CodeOf(err) != belfry.NotFound {
+			return belfry.Calendar{}, err
+		}
+		return s.service.SaveCalendar(ctx, belfry.Calendar{Namespace: ns, Name: in.Name, Description: v.Description, CalendarSpec: spec})
+	})
+}
+
+// ReadICS reads an iCalendar file, up to [belfry.MaxICS], as what a calendar
+// holds. Days and times without a zone are read in the named one, or if that
+// is empty in the file's. The server imports with it, and so does a command
+// that has no server.
+func ReadICS(r io.Reader, zone string) (cron.CalendarSpec, error) {
+	var o cron.Options
+	if zone != "" {
+		var err error
+		if o.Zone, err = cron.LoadZone(zone); err != nil {
+			return cron.CalendarSpec{}, icsFault("zone", zone, err)
+		}
+	}
+	cal, err := cron.ParseICS(r, belfry.MaxICS, o)
+	if err != nil {
+		return cron.CalendarSpec{}, icsFault("ics", "", err)
+	}
+	return cal.Spec(), nil
+}
+
+// icsFault turns what the time engine says about a file into a fault of field.
+func icsFault(field, value string, err error) error {
+	var e *cron.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if field == "zone" {
+		return belfry.InvalidField(field, value, e.Msg, e.Hint)
+	}
+	bare := *e
+	bare.Hint = "" // it has a place of its own
+	text := bare.Error()
+	if whole := err.Error(); len(whole) > len(e.Error()) { // which event it is stands in front
+		text = whole[:len(whole)-len(e.Error())] + text
+	}
+	return belfry.InvalidField(field, value, text, e.Hint)
+}

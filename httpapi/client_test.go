@@ -1,0 +1,338 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// dial makes a client of any server.
+func dial(t *testing.T, base string, o ClientOptions) *Client {
+	t.Helper()
+	c, err := NewClient(base, "root", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.retryWait = time.Millisecond
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func serveFunc(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestAddressesAndTokensThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ base, token, field string }{
+		{"", "x", "server"}, {"localhost:8350", "x", "server"}, {"ftp://host", "x", "server"}, {"http://", "x", "server"},
+		{"http://user:secret@host", "x", "server"}, {"http://host?x=1", "x", "server"}, {"http://host", "a\nb", "token"},
+	} {
+		_, err := NewClient(c.base, c.token, ClientOptions{})
+		var e *belfry.Error
+		if !errors.As(err, &e) || e.Fields[0].Field != c.field || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q %q: %v", c.base, c.token, err)
+		}
+	}
+	if _, err := NewClient("http://host", "", ClientOptions{CAFile: filepath.Join(t.TempDir(), "none.pem")}); belfry.CodeOf(err) != belfry.Invalid {
+		t.Errorf("a missing authority: %v", err)
+	}
+	c := dial(t, "http://host", ClientOptions{})
+	for _, name := range []string{"", "..", "a/b", "a?b", "*"} {
+		if _, err := c.Task(t.Context(), "ns", name); belfry.CodeOf(err) != belfry.Invalid {
+			t.Errorf("the name %q: %v", name, err)
+		}
+	}
+}
+
+func TestAServerThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + l.Addr().String()
+	l.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	plain := serveFunc(t, http.NotFound)
+	stuck := make(chan struct{})
+	slow := serveFunc(t, func(http.ResponseWriter, *http.Request) { <-stuck })
+	defer close(stuck)
+	hang := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "{")
+	})
+	proxy := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "upstream", http.StatusBadGateway) })
+	website := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html>")
+	})
+	moved := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+	})
+	big := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"name":"`+strings.Repeat("x", 2000)+`"}`)
+	})
+	garbage := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"name":7}`)
+	})
+	for _, c := range []struct {
+		base string
+		code belfry.Code
+		says string
+	}{
+		{nobody, belfry.Unavailable, "nothing listens at " + nobody + "; start it with belfry serve"},
+		{secure.URL, belfry.Unavailable, "not trusted; name its authority with --ca-file"},
+		{strings.Replace(plain.URL, "http:", "https:", 1), belfry.Unavailable, "write http:// instead of https://"},
+		{slow.URL, belfry.Unavailable, "did not answer within 50ms"},
+		{hang.URL, belfry.Unavailable, "cannot reach the server at " + hang.URL},
+		{proxy.URL, belfry.Unavailable, "answered 502 Bad Gateway, and not as Belfry does"},
+		{plain.URL, belfry.NotFound, "answered 404 Not Found, and not as Belfry does"},
+		{website.URL, belfry.Unavailable, "is not Belfry"},
+		{moved.URL, belfry.Internal, "it points to https://elsewhere.example/"},
+		{big.URL, belfry.TooLarge, "the answer is over the limit of 1 KiB"},
+		{garbage.URL, belfry.Internal, "of the same version?"},
+	} {
+		o := ClientOptions{MaxResponse: 1 << 10}
+		if c.base == slow.URL {
+			o.Timeout = 50 * time.Millisecond
+		}
+		_, err := dial(t, c.base, o).Task(t.Context(), "ns", "n")
+		if belfry.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s:\n got %s: %v\nwant %s: %s", c.base, belfry.CodeOf(err), err, c.code, c.says)
+		}
+	}
+	dns := &net.DNSError{Err: "no such host", Name: "belfry.example", IsNotFound: true}
+	if err := dial(t, nobody, ClientOptions{}).unreachable(t.Context(), dns, 0); belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "does not resolve") {
+		t.Error(err)
+	}
+}
+
+func TestAnAuthorityOfOnesOwnIsTrusted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	secure := httptest.NewTLSServer(b.server.Handler())
+	defer secure.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dial(t, secure.URL, ClientOptions{CAFile: file}).Queues(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewClient(secure.URL, "", ClientOptions{CAFile: file}); belfry.CodeOf(err) != belfry.Invalid {
+		t.Error(err)
+	}
+}
+
+func TestAMissingTokenIsExplainedAndALostSessionIsNot(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, secret := range []string{"", "nobody"} {
+		_, err := b.as(t, secret).Queues(t.Context())
+		if belfry.CodeOf(err) != belfry.Unauthorized || !strings.Contains(err.Error(), "--token, BELFRY_TOKEN or a token file") {
+			t.Errorf("with the token %q: %v", secret, err)
+		}
+	}
+	b.when("Claim", func(context.Context, []any) (any, error) {
+		return nil, belfry.Errorf(belfry.Unauthorized, "the session is over")
+	})
+	_, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s"})
+	if belfry.CodeOf(err) != belfry.Unauthorized || strings.Contains(err.Error(), "token") {
+		t.Errorf("a lost session: %v", err)
+	}
+}
+
+func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		writeProblem(w, describe(belfry.Errorf(belfry.Unavailable, "not now"), "id"))
+	})
+	c := dial(t, s.URL, ClientOptions{})
+	ctx := t.Context()
+	for name, call := range map[string]struct {
+		tries int64
+		do    func() error
+	}{
+		"get":             {3, func() error { _, err := c.Task(ctx, "ns", "n"); return err }},
+		"create":          {1, func() error { _, err := c.CreateTask(ctx, belfry.Task{Name: "t"}); return err }},
+		"delete":          {1, func() error { return c.DeleteTask(ctx, "ns", "n") }},
+		"claim":           {1, func() error { _, err := c.Claim(ctx, belfry.ClaimRequest{Session: "s"}); return err }},
+		"open":            {1, func() error { _, err := c.OpenSession(ctx, belfry.WorkerInfo{}); return err }},
+		"renew":           {3, func() error { _, err := c.Renew(ctx, "s", nil); return err }},
+		"finish":          {3, func() error { _, err := c.Finish(ctx, "s", make([]belfry.Finish, 1)); return err }},
+		"append":          {3, func() error { return c.Append(ctx, "s", make([]belfry.LogPiece, 1)) }},
+		"close":           {3, func() error { return c.CloseSession(ctx, "s") }},
+		"enqueue":         {1, func() error { _, err := c.Enqueue(ctx, make([]belfry.NewJob, 1)); return err }},
+		"enqueue by key":  {3, func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}, {Key: "b"}}); return err }},
+		"enqueue by half": {1, func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}, {}}); return err }},
+		"watch":           {1, func() error { return c.Watch(ctx, "ns", nil) }},
+		"apply":           {1, func() error { _, err := c.Apply(ctx, belfry.Manifest{}, belfry.ApplyOptions{}); return err }},
+		"dry run":         {3, func() error { _, err := c.Apply(ctx, belfry.Manifest{}, belfry.ApplyOptions{DryRun: true}); return err }},
+	} {
+		asked.Store(0)
+		if err := call.do(); belfry.CodeOf(err) != belfry.Unavailable {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := asked.Load(); n != call.tries {
+			t.Errorf("%s was asked %d times, want %d", name, n, call.tries)
+		}
+	}
+}
+
+func TestARepetitionThatSucceedsIsAllTheCallerSees(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var failures atomic.Int64
+	b.when("Queue", func(context.Context, []any) (any, error) {
+		if failures.Add(1) < 3 {
+			return nil, belfry.Errorf(belfry.Unavailable, "the database restarts")
+		}
+		return belfry.QueueStats{Running: 5}, nil
+	})
+	if q, err := b.client.Queue(t.Context(), "q"); err != nil || q.Running != 5 {
+		t.Errorf("%+v %v", q, err)
+	}
+}
+
+func TestNobodyWaitsForRepetitionsOnceTheyGaveUp(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		cancel()
+		writeProblem(w, describe(belfry.Errorf(belfry.Unavailable, "not now"), "id"))
+	})
+	c := dial(t, s.URL, ClientOptions{})
+	c.retryWait = time.Hour
+	if _, err := c.Queues(ctx); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var mu sync.Mutex
+	var parts [][]belfry.Finish
+	b.when("Finish", func(_ context.Context, args []any) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		fs := args[1].([]belfry.Finish)
+		parts = append(parts, fs)
+		done := make([]belfry.Finished, len(fs))
+		for i, f := range fs {
+			done[i].Ref = f.Ref
+		}
+		return done, nil
+	})
+	output := json.RawMessage(`"` + strings.Repeat("x", belfry.MaxOutput-2) + `"`)
+	fs := make([]belfry.Finish, 5)
+	for i := range fs {
+		fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: int64(i), Lease: 5}, Outcome: belfry.OutcomeOK, Output: output}
+	}
+	done, err := b.client.Finish(t.Context(), "s", fs)
+	if err != nil || len(done) != 5 || len(parts) < 3 {
+		t.Fatalf("%d answers in %d parts: %v", len(done), len(parts), err)
+	}
+	for i := range done {
+		if done[i].JobID != int64(i) {
+			t.Errorf("answer %d is of job %d", i, done[i].JobID)
+		}
+	}
+	pieces := make([]belfry.LogPiece, 20)
+	for i := range pieces {
+		pieces[i] = belfry.LogPiece{Seq: i, Stream: belfry.Stdout, Text: strings.Repeat("\x01", belfry.MaxLogPiece)}
+	}
+	if err := b.client.Append(t.Context(), "s", pieces); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.client.Finish(t.Context(), "s", nil); err != nil {
+		t.Errorf("nothing to finish: %v", err)
+	}
+}
+
+func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	by := map[string]string{}
+	s := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		by[r.RemoteAddr] += r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] + " "
+		writeJSON(w, 200, struct{}{})
+	})
+	c := dial(t, s.URL, ClientOptions{})
+	for range 3 {
+		_, errC := c.Claim(t.Context(), belfry.ClaimRequest{Session: "s"})
+		_, errR := c.Renew(t.Context(), "s", nil)
+		if errC != nil || errR != nil {
+			t.Fatal(errC, errR)
+		}
+	}
+	if len(by) != 2 {
+		t.Errorf("%d connections: %v", len(by), by)
+	}
+	for _, paths := range by {
+		if strings.Contains(paths, "claim") == strings.Contains(paths, "renew") {
+			t.Errorf("a connection carried %s", paths)
+		}
+	}
+	if belfry.MaxClaimWait.D()+claimMargin >= belfry.MaxClaimWait.D()+belfry.ClaimSettled {
+		t.Error("a claim's answer may come after it is said to have settled")
+	}
+	if tries*renewTimeout >= belfry.DefaultSessionTTL.D()/2 {
+		t.Error("the tries of one renewal leave no room in a session")
+	}
+}
+
+func TestASilentStreamIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	var opened atomic.Int64
+	s := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		out := newSSE(w)
+		if opened.Add(1) > 1 {
+			if r.Header.Get("Last-Event-ID") != "1" {
+				t.Errorf("came back with the id %q", r.Header.Get("Last-Event-ID"))
+			}
+			_ = out.send("job", "2", belfry.Event{Type: "job"})
+			return
+		}
+		_ = out.mark("1")
+		<-r.Context().Done() // and nothing more, not even a beat
+	})
+	c := dial(t, s.URL, ClientOptions{})
+	c.streamIdle = 20 * time.Millisecond
+	enough := errors.New("enough")
+	if err := c.Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}

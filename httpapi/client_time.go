@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// SaveCalendar implements [Calendars].
+func (c *Client) SaveCalendar(ctx context.Context, v belfry.Calendar) (belfry.Calendar, error) {
+	if err := checked("name", v.Name); err != nil {
+		return belfry.Calendar{}, err
+	}
+	return put[belfry.Calendar](ctx, c, http.MethodPut, named("calendars", v.Name), nil, v)
+}
+
+// DeleteCalendar implements [Calendars].
+func (c *Client) DeleteCalendar(ctx context.Context, namespace, name string) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.delete(ctx, named("calendars", name), words("namespace", namespace))
+}
+
+// Calendar implements [Calendars].
+func (c *Client) Calendar(ctx context.Context, namespace, name string) (belfry.Calendar, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Calendar{}, err
+	}
+	return get[belfry.Calendar](ctx, c, named("calendars", name), words("namespace", namespace))
+}
+
+// Calendars implements [Calendars].
+func (c *Client) Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error) {
+	return get[belfry.Page[belfry.Calendar]](ctx, c, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace)))
+}
+
+// ImportICS makes a calendar of an iCalendar file, or replaces the closings of
+// one. Days and times without a zone are read in the named one, or if that is
+// empty in the file's. It is no part of [Service]: without a server [ReadICS]
+// and SaveCalendar do the same.
+func (c *Client) ImportICS(ctx context.Context, namespace, name string, ics io.Reader, zone string) (belfry.Calendar, error) {
+	var v belfry.Calendar
+	if err := checked("name", name); err != nil {
+		return v, err
+	}
+	text, err := io.ReadAll(io.LimitReader(ics, belfry.MaxICS+1))
+	switch {
+	case err != nil:
+		return v, belfry.InvalidField("ics", "", "cannot be read: "+err.Error(), "")
+	case len(text) > belfry.MaxICS:
+		return v, belfry.Errorf(belfry.TooLarge, "the iCalendar file is over the limit of %s", byteText(belfry.MaxICS))
+	}
+	err = c.do(ctx, ask{
+		method: http.MethodPost, path: named("calendars", name, "ics"), query: words("namespace", namespace, "zone", zone),
+		body: bodyText{icsType, text},
+	}, &v)
+	return v, err
+}
+
+// StartBackfill implements [Backfills].
+func (c *Client) StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error) {
+	return put[belfry.Backfill](ctx, c, http.MethodPost, "/v1/backfills", nil, b)
+}
+
+// SetBackfill implements [Backfills].
+func (c *Client) SetBackfill(ctx context.Context, namespace string, id int64, state belfry.BackfillState) (belfry.Backfill, error) {
+	verb := map[belfry.BackfillState]string{belfry.BackfillPaused: "pause", belfry.BackfillActive: "resume", belfry.BackfillCanceled: "cancel"}[state]
+	if verb == "" {
+		return belfry.Backfill{}, belfry.InvalidField("state", string(state), "cannot be asked for", "one of active, paused, canceled")
+	}
+	return put[belfry.Backfill](ctx, c, http.MethodPost, numbered("backfills", id, verb), words("namespace", namespace), nil)
+}
+
+// Backfill implements [Backfills].
+func (c *Client) Backfill(ctx context.Context, namespace string, id int64) (belfry.Backfill, error) {
+	return get[belfry.Backfill](ctx, c, numbered("backfills", id), words("namespace", namespace))
+}
+
+// Backfills implements [Backfills].
+func (c *Client) Backfills(ctx context.Context, f belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error) {
+	return get[belfry.Page[belfry.Backfill]](ctx, c, "/v1/backfills",
+		paged(f.Paging, words("namespace", f.Namespace, "schedule", f.Schedule)))
+}
+
+// Look implements [Lookout].
+func (c *Client) Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error) {
+	var l belfry.Look
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/look", body: q, again: true}, &l)
+	return l, err
+}
+
+// Upcoming implements [Lookout].
+func (c *Client) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error) {
+	return items[belfry.Coming](ctx, c, "/v1/upcoming", words(
+		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "limit", numberText(a.Limit)))
+}
+
+// Forecast implements [Lookout]. The limit does not count for it.
+func (c *Client) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
+	return get[belfry.Forecast](ctx, c, "/v1/forecast", words(
+		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within)))
+}
+
+// Next is up to n nominal times of a schedule after from, and what becomes of
+// each; the server's now when from is zero. It is no part of [Service]: Look
+// says the same and more.
+func (c *Client) Next(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.Coming, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	return items[belfry.Coming](ctx, c, named("schedules", name, "next"),
+		words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
+}
+
+func spanText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return belfry.Duration(d).String()
+}

@@ -1,0 +1,29 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+)
+
+// Errors come back with the code, the fields and the hint that the server gave
+// them. What keeps the client from reaching it is an error of the same kind.
+func ExampleClient() {
+	client, err := httpapi.NewClient("http://127.0.0.1:1", "a-token", httpapi.ClientOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.CreateTask(context.Background(), belfry.Task{Name: "hello", Command: &belfry.Command{Shell: "echo hello"}})
+	var e *belfry.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Code)
+		fmt.Println(e.Hint)
+	}
+	// Output:
+	// unavailable
+	// nothing listens at http://127.0.0.1:1; start it with belfry serve, or name another with --server or BELFRY_SERVER
+}

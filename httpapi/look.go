@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// comingList is nominal times that are still to come.
+type comingList struct {
+	Items []belfry.Coming `json:"items"`
+}
+
+// ahead checks a question about all schedules of a namespace.
+func ahead(c *call, namespace string, from time.Time, within string, limit int) (a belfry.Ahead, err error) {
+	a = belfry.Ahead{From: from, Limit: limit}
+	if a.Namespace, err = inNamespace(c.token, "namespace", namespace); err != nil {
+		return a, err
+	}
+	if within != "" {
+		d, err := belfry.ParseDuration(within)
+		if err != nil {
+			return a, belfry.InvalidField("within", shorten(within), "is not a duration", "such as 24h or 7d")
+		}
+		if d <= 0 { // 0 would mean the default
+			return a, belfry.InvalidField("within", shorten(within), "is not longer than nothing", "such as 24h or 7d")
+		}
+		a.Within = d.D()
+	}
+	return a, a.WithDefaults(from).Validate()
+}
+
+func (s *Server) lookRoutes() {
+	type looking struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+	}
+	serveBody(s, endpoint{
+		id: "schedule-look", method: http.MethodPost, path: "/v1/look", scope: belfry.ScopeRead,
+		summary: "Say what a schedule will do, saved or not",
+		doc: "By its name, as a draft that is not saved, or both: then the draft is an edit, and the answer says which times it changes. " +
+			"With at it says whether that instant is one of its times, and why or why not. Nothing is written.",
+	}, func(ctx context.Context, c *call, in *looking, q belfry.LookQuery) (_ belfry.Look, err error) {
+		if err := ownLook(c, in.Namespace, &q); err != nil {
+			return belfry.Look{}, err
+		}
+		l, err := s.service.Look(ctx, q)
+		l.Explain, l.Coming = list(l.Explain), list(l.Coming)
+		return l, err
+	})
+
+	type listing struct {
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		From      time.Time `query:"from" doc:"Begin of the span; default: now"`
+		Within    string    `query:"within" doc:"Length of the span, such as 24h or 7d; default: 24h; at most 31d"`
+		Limit     int       `query:"limit" minimum:"0" maximum:"10000" doc:"Most items; default: 200"`
+	}
+	serve(s, endpoint{
+		id: "schedule-upcoming", method: http.MethodGet, path: "/v1/upcoming", scope: belfry.ScopeRead,
+		summary: "List what all schedules will do within a span, soonest first",
+	}, func(ctx context.Context, c *call, in *listing) (comingList, error) {
+		a, err := ahead(c, in.Namespace, in.From, in.Within, in.Limit)
+		if err != nil {
+			return comingList{}, err
+		}
+		items, err := s.service.Upcoming(ctx, a)
+		return comingList{list(items)}, err
+	})
+
+	type counting struct {
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		From      time.Time `query:"from" doc:"Begin of the span; default: now"`
+		Within    string    `query:"within" doc:"Length of the span, such as 24h or 7d; default: 24h; at most 31d"`
+	}
+	serve(s, endpoint{
+		id: "schedule-forecast", method: http.MethodGet, path: "/v1/forecast", scope: belfry.ScopeRead,
+		summary: "Count the planned starts of each minute within a span",
+		doc:     "It shows where schedules collide. Minutes in which nothing starts are left out.",
+	}, func(ctx context.Context, c *call, in *counting) (belfry.Forecast, error) {
+		a, err := ahead(c, in.Namespace, in.From, in.Within, 0)
+		if err != nil {
+			return belfry.Forecast{}, err
+		}
+		f, err := s.service.Forecast(ctx, a)
+		f.Loads = list(f.Loads)
+		return f, err
+	})
+}
+
+// ownLook checks a query and binds it, and its draft, to the namespace that
+// the caller may look at.
+func ownLook(c *call, asked string, q *belfry.LookQuery) (err error) {
+	if q.Namespace, err = agree("namespace", asked, q.Namespace); err != nil {
+		return err
+	}
+	if q.Draft != nil {
+		if q.Namespace, err = agree("draft.namespace", q.Namespace, q.Draft.Namespace); err != nil {
+			return err
+		}
+	}
+	if q.Namespace, err = inOne(c.token, "namespace", q.Namespace); err != nil {
+		return err
+	}
+	if q.Draft != nil {
+		q.Draft.Namespace = q.Namespace
+	}
+	if q.Name != "" {
+		if err := belfry.CheckName("name", q.Name); err != nil {
+			return err
+		}
+	}
+	return q.Validate()
+}

@@ -1,0 +1,327 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+// holidays is what holidaysICS says.
+var holidays = cron.CalendarSpec{Zone: "Europe/Sofia", Closings: []cron.Closing{{Name: "New Year", Dates: "2027-01-01"}}}
+
+const holidaysICS = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20270101\r\nDTEND;VALUE=DATE:20270102\r\n" +
+	"SUMMARY:New Year\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+
+// pair is what a call gave, to be compared as one.
+type pair struct{ a, b any }
+
+func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	routes := map[string]bool{}
+	b := setup(t, func(o *Options) {
+		o.Observe = func(r Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			routes[r.Route] = true
+		}
+	})
+	c, at := b.client, filled[time.Time]()
+	paging := belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}
+	selection := belfry.Selection{Filter: &belfry.JobFilter{
+		Namespace: "ns", States: []belfry.JobState{belfry.JobFailed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
+	}, DryRun: true, Note: "n"}
+	ids := belfry.Selection{IDs: []int64{1, 2}, Note: "n"}
+	finish, piece := filled[belfry.Finish](), filled[belfry.LogPiece]()
+	finish.Outcome, piece.Stream = belfry.OutcomeOK, belfry.Stderr
+	worker := filled[belfry.WorkerInfo]()
+	worker.Kinds = []belfry.Kind{belfry.KindHTTP}
+	input := json.RawMessage(`{"x":1}`)
+	look := filled[belfry.LookQuery]()
+	look.Draft.Namespace = look.Namespace
+	ahead := belfry.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
+
+	calls := []struct {
+		want []any // method and arguments
+		back any
+		call func(ctx context.Context) (any, error)
+	}{
+		{[]any{"CreateTask", filled[belfry.Task]()}, filled[belfry.Task](),
+			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[belfry.Task]()) }},
+		{[]any{"UpdateTask", filled[belfry.Task]()}, filled[belfry.Task](),
+			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, filled[belfry.Task]()) }},
+		{[]any{"DeleteTask", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
+		{[]any{"Task", "ns", "n"}, filled[belfry.Task](),
+			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
+		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"}}, filled[belfry.Page[belfry.Task]](),
+			func(ctx context.Context) (any, error) {
+				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"})
+			}},
+		{[]any{"CreateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, filled[belfry.Schedule]()) }},
+		{[]any{"UpdateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.UpdateSchedule(ctx, filled[belfry.Schedule]()) }},
+		{[]any{"DeleteSchedule", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteSchedule(ctx, "ns", "n") }},
+		{[]any{"Schedule", "ns", "n"}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.Schedule(ctx, "ns", "n") }},
+		{[]any{"Schedules", belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t"}}, filled[belfry.Page[belfry.Schedule]](),
+			func(ctx context.Context) (any, error) {
+				return c.Schedules(ctx, belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t"})
+			}},
+		{[]any{"PauseSchedule", "ns", "n", "because"}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.PauseSchedule(ctx, "ns", "n", "because") }},
+		{[]any{"ResumeSchedule", "ns", "n", true}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.ResumeSchedule(ctx, "ns", "n", true) }},
+		{[]any{"TriggerSchedule", "ns", "n", input}, filled[belfry.Job](),
+			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", input) }},
+		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, filled[belfry.Job](),
+			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", nil) }},
+		{[]any{"Occurrences", belfry.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, filled[belfry.Page[belfry.Occurrence]](),
+			func(ctx context.Context) (any, error) {
+				return c.Occurrences(ctx, belfry.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"})
+			}},
+		{[]any{"SaveCalendar", filled[belfry.Calendar]()}, filled[belfry.Calendar](),
+			func(ctx context.Context) (any, error) { return c.SaveCalendar(ctx, filled[belfry.Calendar]()) }},
+		{[]any{"DeleteCalendar", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteCalendar(ctx, "ns", "n") }},
+		{[]any{"Calendar", "ns", "n"}, filled[belfry.Calendar](),
+			func(ctx context.Context) (any, error) { return c.Calendar(ctx, "ns", "n") }},
+		{[]any{"Calendars", belfry.CalendarFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.Calendar]](),
+			func(ctx context.Context) (any, error) {
+				return c.Calendars(ctx, belfry.CalendarFilter{Paging: paging, Namespace: "*"})
+			}},
+		{[]any{"SaveCalendar", belfry.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, filled[belfry.Calendar](),
+			func(ctx context.Context) (any, error) {
+				return c.ImportICS(ctx, "ns", "n", strings.NewReader(holidaysICS), "Europe/Sofia")
+			}},
+		{[]any{"StartBackfill", filled[belfry.Backfill]()}, filled[belfry.Backfill](),
+			func(ctx context.Context) (any, error) { return c.StartBackfill(ctx, filled[belfry.Backfill]()) }},
+		{[]any{"SetBackfill", "ns", int64(9), belfry.BackfillPaused}, filled[belfry.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, belfry.BackfillPaused) }},
+		{[]any{"SetBackfill", "*", int64(9), belfry.BackfillActive}, filled[belfry.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "*", 9, belfry.BackfillActive) }},
+		{[]any{"SetBackfill", "ns", int64(9), belfry.BackfillCanceled}, filled[belfry.Backfill](),
+			func(ctx context.Context) (any, error) { return c.SetBackfill(ctx, "ns", 9, belfry.BackfillCanceled) }},
+		{[]any{"Backfill", "*", int64(9)}, filled[belfry.Backfill](),
+			func(ctx context.Context) (any, error) { return c.Backfill(ctx, "*", 9) }},
+		{[]any{"Backfills", belfry.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"}}, filled[belfry.Page[belfry.Backfill]](),
+			func(ctx context.Context) (any, error) {
+				return c.Backfills(ctx, belfry.BackfillFilter{Paging: paging, Namespace: "*", Schedule: "s"})
+			}},
+		{[]any{"Look", look}, filled[belfry.Look](),
+			func(ctx context.Context) (any, error) { return c.Look(ctx, look) }},
+		{[]any{"Look", belfry.LookQuery{Namespace: "default", Name: "n", N: 3}}, filled[belfry.Look](),
+			func(ctx context.Context) (any, error) { return c.Look(ctx, belfry.LookQuery{Name: "n", N: 3}) }},
+		{[]any{"Look", belfry.LookQuery{Namespace: "ns", Name: "n", From: at, N: 2}}, filled[[]belfry.Coming](),
+			func(ctx context.Context) (any, error) { return c.Next(ctx, "ns", "n", at, 2) }},
+		{[]any{"Upcoming", ahead}, filled[[]belfry.Coming](),
+			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, ahead) }},
+		{[]any{"Upcoming", belfry.Ahead{Namespace: "default"}}, filled[[]belfry.Coming](),
+			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, belfry.Ahead{}) }},
+		{[]any{"Forecast", belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour}}, filled[belfry.Forecast](),
+			func(ctx context.Context) (any, error) {
+				return c.Forecast(ctx, belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5})
+			}},
+		{[]any{"Enqueue", filled[[]belfry.NewJob]()}, filled[[]belfry.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, filled[[]belfry.NewJob]()) }},
+		{[]any{"Job", "*", int64(9)}, filled[belfry.Job](),
+			func(ctx context.Context) (any, error) { return c.Job(ctx, "*", 9) }},
+		{[]any{"Jobs", belfry.JobFilter{Paging: paging, Namespace: "ns", States: []belfry.JobState{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at}}, filled[belfry.Page[belfry.Job]](),
+			func(ctx context.Context) (any, error) {
+				return c.Jobs(ctx, belfry.JobFilter{Paging: paging, Namespace: "ns", States: []belfry.JobState{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at})
+			}},
+		{[]any{"Attempts", "ns", int64(9)}, filled[[]belfry.Attempt](),
+			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
+		{[]any{"Logs", "ns", int64(9), belfry.LogFilter{Paging: paging, Attempt: 2}}, filled[belfry.Page[belfry.LogLine]](),
+			func(ctx context.Context) (any, error) {
+				return c.Logs(ctx, "ns", 9, belfry.LogFilter{Paging: paging, Attempt: 2})
+			}},
+		{[]any{"CancelJobs", "ns", selection}, filled[belfry.Selected](),
+			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "ns", selection) }},
+		{[]any{"CancelJobs", "*", ids}, filled[belfry.Selected](),
+			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
+		{[]any{"RedriveJobs", "ns", ids}, filled[belfry.Selected](),
+			func(ctx context.Context) (any, error) { return c.RedriveJobs(ctx, "ns", ids) }},
+		{[]any{"Why", "ns", int64(9)}, filled[belfry.Why](),
+			func(ctx context.Context) (any, error) { return c.Why(ctx, "ns", 9) }},
+		{[]any{"SaveQueue", filled[belfry.Queue]()}, filled[belfry.Queue](),
+			func(ctx context.Context) (any, error) { return c.SaveQueue(ctx, filled[belfry.Queue]()) }},
+		{[]any{"DeleteQueue", "q"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteQueue(ctx, "q") }},
+		{[]any{"Queue", "q"}, filled[belfry.QueueStats](),
+			func(ctx context.Context) (any, error) { return c.Queue(ctx, "q") }},
+		{[]any{"Queues"}, filled[[]belfry.QueueStats](),
+			func(ctx context.Context) (any, error) { return c.Queues(ctx) }},
+		{[]any{"PauseQueue", "q", "because"}, filled[belfry.Queue](),
+			func(ctx context.Context) (any, error) { return c.PauseQueue(ctx, "q", "because") }},
+		{[]any{"ResumeQueue", "q"}, filled[belfry.Queue](),
+			func(ctx context.Context) (any, error) { return c.ResumeQueue(ctx, "q") }},
+		{[]any{"Workers", true}, filled[[]belfry.WorkerState](),
+			func(ctx context.Context) (any, error) { return c.Workers(ctx, true) }},
+		{[]any{"DrainWorker", "s1"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
+		{[]any{"CreateToken", filled[belfry.Token]()}, pair{filled[belfry.Token](), "secret-of-it"},
+			func(ctx context.Context) (any, error) {
+				made, secret, err := c.CreateToken(ctx, filled[belfry.Token]())
+				return pair{made, secret}, err
+			}},
+		{[]any{"RevokeToken", int64(4)}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.RevokeToken(ctx, 4) }},
+		{[]any{"Tokens"}, filled[[]belfry.Token](),
+			func(ctx context.Context) (any, error) { return c.Tokens(ctx) }},
+		{[]any{"Apply", filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true}}, filled[belfry.Applied](),
+			func(ctx context.Context) (any, error) {
+				return c.Apply(ctx, filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
+			}},
+		{[]any{"Export", "*"}, filled[belfry.Manifest](),
+			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},
+		{[]any{"Audit", belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n"}}, filled[belfry.Page[belfry.Audit]](),
+			func(ctx context.Context) (any, error) {
+				return c.Audit(ctx, belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n"})
+			}},
+		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{filled[[]belfry.Event](), "a1"},
+			func(ctx context.Context) (any, error) {
+				evs, next, err := c.Events(ctx, "*", "cur", 3*time.Second)
+				return pair{evs, next}, err
+			}},
+		{[]any{"Health"}, filled[belfry.Health](),
+			func(ctx context.Context) (any, error) { return c.Health(ctx) }},
+		{[]any{"OpenSession", worker}, filled[belfry.Session](),
+			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
+		{[]any{"Claim", belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)}}, filled[belfry.Claim](),
+			func(ctx context.Context) (any, error) {
+				return c.Claim(ctx, belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)})
+			}},
+		{[]any{"Renew", "s1", []belfry.Ref{{JobID: 1, Lease: 2}}}, filled[belfry.Renewal](),
+			func(ctx context.Context) (any, error) { return c.Renew(ctx, "s1", []belfry.Ref{{JobID: 1, Lease: 2}}) }},
+		{[]any{"Finish", "s1", []belfry.Finish{finish}}, filled[[]belfry.Finished](),
+			func(ctx context.Context) (any, error) { return c.Finish(ctx, "s1", []belfry.Finish{finish}) }},
+		{[]any{"Append", "s1", []belfry.LogPiece{piece}}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.Append(ctx, "s1", []belfry.LogPiece{piece}) }},
+		{[]any{"CloseSession", "s1"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.CloseSession(ctx, "s1") }},
+	}
+	for _, call := range calls {
+		back, err := call.call(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", call.want[0], err)
+			continue
+		}
+		same(t, call.want[0].(string)+" arrived", b.last(), call.want)
+		same(t, call.want[0].(string)+" came back", back, call.back)
+	}
+
+	// What the client has no call for, or another way.
+	b.raw(t, "POST", "/v1/jobs/9/cancel?namespace=ns", `{"note":"n"}`)
+	same(t, "cancel one", b.last(), []any{"CancelJobs", "ns", belfry.Selection{IDs: []int64{9}, Note: "n"}})
+	b.raw(t, "POST", "/v1/jobs/9/redrive", "")
+	same(t, "redrive one", b.last(), []any{"RedriveJobs", "default", belfry.Selection{IDs: []int64{9}}})
+	b.raw(t, "POST", "/v1/schedules/n/backfill?namespace=ns", `{"from":"2026-01-31T00:00:00Z","to":"2026-01-31T12:30:45.123456Z","limit":7}`)
+	same(t, "backfill of a schedule", b.last(), []any{"StartBackfill",
+		belfry.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})
+	b.when("Events", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Invalid, "bad cursor") })
+	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
+
+	mu.Lock()
+	defer mu.Unlock()
+	for path, item := range b.server.api.OpenAPI().Paths {
+		for method := range operationsOf(item) {
+			if !routes[method+" "+path] {
+				t.Errorf("no test came by %s %s", method, path)
+			}
+		}
+	}
+	for route := range routes {
+		method, path, _ := strings.Cut(route, " ")
+		if item := b.server.api.OpenAPI().Paths[path]; item == nil || operationsOf(item)[method] == nil {
+			t.Errorf("%s is not in the OpenAPI document", route)
+		}
+	}
+}
+
+func TestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	empty := map[string]any{
+		"Tasks": belfry.Page[belfry.Task]{}, "Schedules": belfry.Page[belfry.Schedule]{}, "Jobs": belfry.Page[belfry.Job]{},
+		"Audit": belfry.Page[belfry.Audit]{}, "Logs": belfry.Page[belfry.LogLine]{}, "Occurrences": belfry.Page[belfry.Occurrence]{},
+		"Calendars": belfry.Page[belfry.Calendar]{}, "Backfills": belfry.Page[belfry.Backfill]{}, "Look": belfry.Look{},
+		"Upcoming": []belfry.Coming(nil), "Forecast": belfry.Forecast{}, "Queues": []belfry.QueueStats(nil), "Workers": []belfry.WorkerState(nil), "Tokens": []belfry.Token(nil),
+		"Attempts": []belfry.Attempt(nil), "Events": eventPage{}, "Claim": belfry.Claim{},
+	}
+	for method, v := range empty {
+		b.when(method, func(context.Context, []any) (any, error) { return v, nil })
+	}
+	for _, path := range []string{
+		"/v1/tasks", "/v1/schedules", "/v1/jobs", "/v1/audit", "/v1/jobs/1/logs", "/v1/schedules/s/occurrences",
+		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
+		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
+	} {
+		status, _, body := b.raw(t, "GET", path, "")
+		if status != 200 || strings.Contains(body, "null") || !strings.Contains(body, "[]") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if _, _, body := b.raw(t, "POST", "/v1/sessions/s/claim", `{"want":{}}`); body != "{\"lease\":0,\"jobs\":[]}\n" {
+		t.Errorf("an empty claim is %s", body)
+	}
+	if _, _, body := b.raw(t, "POST", "/v1/look", `{"name":"s"}`); !strings.Contains(body, `"explain":[],"coming":[]`) {
+		t.Errorf("an empty look is %s", body)
+	}
+}
+
+func TestOneJobIsAnsweredAloneAndItsKeyMayBeAHeader(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	status, _, body := b.raw(t, "POST", "/v1/jobs", `{"task":"t"}`, "Idempotency-Key", "k1")
+	if status != 200 || !strings.HasPrefix(body, `{"job":{`) {
+		t.Errorf("one job: %d %s", status, body)
+	}
+	same(t, "one job", b.last(), []any{"Enqueue", []belfry.NewJob{{Namespace: "default", Task: "t", Key: "k1"}}})
+
+	status, _, body = b.raw(t, "POST", "/v1/jobs?namespace=x", `{"jobs":[{"task":"t"},{"task":"u","namespace":"x"}]}`)
+	if status != 200 || !strings.HasPrefix(body, `{"jobs":[{"job":{`) {
+		t.Errorf("a batch: %d %s", status, body)
+	}
+	same(t, "a batch", b.last(), []any{"Enqueue", []belfry.NewJob{{Namespace: "x", Task: "t"}, {Namespace: "x", Task: "u"}}})
+
+	for body, field := range map[string]string{
+		`{"jobs":[{"task":"t"}]}`:        "Idempotency-Key",
+		`{"task":"t","key":"k2"}`:        "key",
+		`{"jobs":[]}`:                    "jobs",
+		`{"task":"t","jbos":[]}`:         "jbos",
+		`{"jobs":[{"task":"t","x":[]}]}`: "jobs[0].x",
+	} {
+		p := b.refused(t, 422, "POST", "/v1/jobs", body, "Idempotency-Key", "k1")
+		if len(p.Errors) != 1 || p.Errors[0].Field != field {
+			t.Errorf("%s: %+v", body, p)
+		}
+	}
+}
+
+func TestTheClientWorksUnderAPrefix(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.server.handler = stripped("/some/prefix", b.server.handler)
+	front, _ := listen(t, b.server)
+	c, err := NewClient(front+"/some/prefix/", "root", ClientOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	if _, err := c.Task(t.Context(), "ns", "n"); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(b.last(), []any{"Task", "ns", "n"}) {
+		t.Error(b.last())
+	}
+}

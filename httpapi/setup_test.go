@@ -1,0 +1,526 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a service that remembers what it was asked and answers with values
+// in which nothing is zero, or as a test says.
+type fake struct {
+	mu   sync.Mutex
+	got  []any // the last call's method and arguments
+	err  error
+	on   map[string]func(ctx context.Context, args []any) (any, error)
+	seen map[string]int
+	next chan struct{} // closed at the next call
+}
+
+func (f *fake) when(method string, do func(ctx context.Context, args []any) (any, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.on[method] = do
+}
+
+func (f *fake) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fake) last() []any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.got
+}
+
+// await waits until a method was called n times.
+func (f *fake) await(ctx context.Context, method string, n int) {
+	for {
+		f.mu.Lock()
+		enough, next := f.seen[method] >= n, f.next
+		f.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func reply[T any](ctx context.Context, f *fake, method string, args ...any) (T, error) {
+	f.mu.Lock()
+	f.got = append([]any{method}, args...)
+	f.seen[method]++
+	close(f.next)
+	f.next = make(chan struct{})
+	do, err := f.on[method], f.err
+	f.mu.Unlock()
+	var zero T
+	switch {
+	case do != nil:
+		v, err := do(ctx, args)
+		if v == nil {
+			return zero, err
+		}
+		return v.(T), err
+	case err != nil:
+		return zero, err
+	}
+	return filled[T](), nil
+}
+
+func only(_ none, err error) error { return err }
+
+func (f *fake) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	return reply[belfry.Task](ctx, f, "CreateTask", t)
+}
+func (f *fake) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error) {
+	return reply[belfry.Task](ctx, f, "UpdateTask", t)
+}
+func (f *fake) DeleteTask(ctx context.Context, ns, name string) error {
+	return only(reply[none](ctx, f, "DeleteTask", ns, name))
+}
+func (f *fake) Task(ctx context.Context, ns, name string) (belfry.Task, error) {
+	return reply[belfry.Task](ctx, f, "Task", ns, name)
+}
+func (f *fake) Tasks(ctx context.Context, q belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
+	return reply[belfry.Page[belfry.Task]](ctx, f, "Tasks", q)
+}
+func (f *fake) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+	return reply[belfry.Schedule](ctx, f, "CreateSchedule", s)
+}
+func (f *fake) UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
+	return reply[belfry.Schedule](ctx, f, "UpdateSchedule", s)
+}
+func (f *fake) DeleteSchedule(ctx context.Context, ns, name string) error {
+	return only(reply[none](ctx, f, "DeleteSchedule", ns, name))
+}
+func (f *fake) Schedule(ctx context.Context, ns, name string) (belfry.Schedule, error) {
+	return reply[belfry.Schedule](ctx, f, "Schedule", ns, name)
+}
+func (f *fake) Schedules(ctx context.Context, q belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
+	return reply[belfry.Page[belfry.Schedule]](ctx, f, "Schedules", q)
+}
+func (f *fake) PauseSchedule(ctx context.Context, ns, name, reason string) (belfry.Schedule, error) {
+	return reply[belfry.Schedule](ctx, f, "PauseSchedule", ns, name, reason)
+}
+func (f *fake) ResumeSchedule(ctx context.Context, ns, name string, catchUp bool) (belfry.Schedule, error) {
+	return reply[belfry.Schedule](ctx, f, "ResumeSchedule", ns, name, catchUp)
+}
+func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, input json.RawMessage) (belfry.Job, error) {
+	return reply[belfry.Job](ctx, f, "TriggerSchedule", ns, name, input)
+}
+func (f *fake) Occurrences(ctx context.Context, q belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error) {
+	return reply[belfry.Page[belfry.Occurrence]](ctx, f, "Occurrences", q)
+}
+func (f *fake) SaveCalendar(ctx context.Context, c belfry.Calendar) (belfry.Calendar, error) {
+	return reply[belfry.Calendar](ctx, f, "SaveCalendar", c)
+}
+func (f *fake) DeleteCalendar(ctx context.Context, ns, name string) error {
+	return only(reply[none](ctx, f, "DeleteCalendar", ns, name))
+}
+func (f *fake) Calendar(ctx context.Context, ns, name string) (belfry.Calendar, error) {
+	return reply[belfry.Calendar](ctx, f, "Calendar", ns, name)
+}
+func (f *fake) Calendars(ctx context.Context, q belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error) {
+	return reply[belfry.Page[belfry.Calendar]](ctx, f, "Calendars", q)
+}
+func (f *fake) StartBackfill(ctx context.Context, b belfry.Backfill) (belfry.Backfill, error) {
+	return reply[belfry.Backfill](ctx, f, "StartBackfill", b)
+}
+func (f *fake) SetBackfill(ctx context.Context, ns string, id int64, state belfry.BackfillState) (belfry.Backfill, error) {
+	return reply[belfry.Backfill](ctx, f, "SetBackfill", ns, id, state)
+}
+func (f *fake) Backfill(ctx context.Context, ns string, id int64) (belfry.Backfill, error) {
+	return reply[belfry.Backfill](ctx, f, "Backfill", ns, id)
+}
+func (f *fake) Backfills(ctx context.Context, q belfry.BackfillFilter) (belfry.Page[belfry.Backfill], error) {
+	return reply[belfry.Page[belfry.Backfill]](ctx, f, "Backfills", q)
+}
+func (f *fake) Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error) {
+	return reply[belfry.Look](ctx, f, "Look", q)
+}
+func (f *fake) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error) {
+	return reply[[]belfry.Coming](ctx, f, "Upcoming", a)
+}
+func (f *fake) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
+	return reply[belfry.Forecast](ctx, f, "Forecast", a)
+}
+func (f *fake) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	return reply[[]belfry.Enqueued](ctx, f, "Enqueue", ns)
+}
+func (f *fake) Job(ctx context.Context, ns string, id int64) (belfry.Job, error) {
+	return reply[belfry.Job](ctx, f, "Job", ns, id)
+}
+func (f *fake) Jobs(ctx context.Context, q belfry.JobFilter) (belfry.Page[belfry.Job], error) {
+	return reply[belfry.Page[belfry.Job]](ctx, f, "Jobs", q)
+}
+func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
+	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
+}
+func (f *fake) Logs(ctx context.Context, ns string, id int64, q belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
+	return reply[belfry.Page[belfry.LogLine]](ctx, f, "Logs", ns, id, q)
+}
+func (f *fake) CancelJobs(ctx context.Context, ns string, s belfry.Selection) (belfry.Selected, error) {
+	return reply[belfry.Selected](ctx, f, "CancelJobs", ns, s)
+}
+func (f *fake) RedriveJobs(ctx context.Context, ns string, s belfry.Selection) (belfry.Selected, error) {
+	return reply[belfry.Selected](ctx, f, "RedriveJobs", ns, s)
+}
+func (f *fake) Why(ctx context.Context, ns string, id int64) (belfry.Why, error) {
+	return reply[belfry.Why](ctx, f, "Why", ns, id)
+}
+func (f *fake) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
+	return reply[belfry.Queue](ctx, f, "SaveQueue", q)
+}
+func (f *fake) DeleteQueue(ctx context.Context, name string) error {
+	return only(reply[none](ctx, f, "DeleteQueue", name))
+}
+func (f *fake) Queue(ctx context.Context, name string) (belfry.QueueStats, error) {
+	return reply[belfry.QueueStats](ctx, f, "Queue", name)
+}
+func (f *fake) Queues(ctx context.Context) ([]belfry.QueueStats, error) {
+	return reply[[]belfry.QueueStats](ctx, f, "Queues")
+}
+func (f *fake) PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error) {
+	return reply[belfry.Queue](ctx, f, "PauseQueue", name, reason)
+}
+func (f *fake) ResumeQueue(ctx context.Context, name string) (belfry.Queue, error) {
+	return reply[belfry.Queue](ctx, f, "ResumeQueue", name)
+}
+func (f *fake) Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error) {
+	return reply[[]belfry.WorkerState](ctx, f, "Workers", ended)
+}
+func (f *fake) DrainWorker(ctx context.Context, session string) error {
+	return only(reply[none](ctx, f, "DrainWorker", session))
+}
+func (f *fake) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
+	made, err := reply[belfry.Token](ctx, f, "CreateToken", t)
+	return made, "secret-of-it", err
+}
+func (f *fake) RevokeToken(ctx context.Context, id int64) error {
+	return only(reply[none](ctx, f, "RevokeToken", id))
+}
+func (f *fake) Tokens(ctx context.Context) ([]belfry.Token, error) {
+	return reply[[]belfry.Token](ctx, f, "Tokens")
+}
+func (f *fake) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error) {
+	return reply[belfry.Applied](ctx, f, "Apply", m, o)
+}
+func (f *fake) Export(ctx context.Context, ns string) (belfry.Manifest, error) {
+	return reply[belfry.Manifest](ctx, f, "Export", ns)
+}
+func (f *fake) Audit(ctx context.Context, q belfry.AuditFilter) (belfry.Page[belfry.Audit], error) {
+	return reply[belfry.Page[belfry.Audit]](ctx, f, "Audit", q)
+}
+func (f *fake) Events(ctx context.Context, ns, cursor string, wait time.Duration) ([]belfry.Event, string, error) {
+	e, err := reply[eventPage](ctx, f, "Events", ns, cursor, wait)
+	return e.Events, e.Next, err
+}
+func (f *fake) Health(ctx context.Context) (belfry.Health, error) {
+	return reply[belfry.Health](ctx, f, "Health")
+}
+func (f *fake) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+	return reply[belfry.Session](ctx, f, "OpenSession", w)
+}
+func (f *fake) Claim(ctx context.Context, c belfry.ClaimRequest) (belfry.Claim, error) {
+	return reply[belfry.Claim](ctx, f, "Claim", c)
+}
+func (f *fake) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+	return reply[belfry.Renewal](ctx, f, "Renew", session, holding)
+}
+func (f *fake) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	return reply[[]belfry.Finished](ctx, f, "Finish", session, fs)
+}
+func (f *fake) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+	return only(reply[none](ctx, f, "Append", session, ls))
+}
+func (f *fake) CloseSession(ctx context.Context, session string) error {
+	return only(reply[none](ctx, f, "CloseSession", session))
+}
+
+// filled is a value of which no part is zero, so that a field that is lost on
+// the way is noticed.
+func filled[T any]() T {
+	var v T
+	fill(reflect.ValueOf(&v).Elem())
+	return v
+}
+
+func fill(v reflect.Value) {
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 31, 12, 30, 45, 123456000, time.UTC)))
+		return
+	case belfry.Duration:
+		v.SetInt(int64(90 * time.Second))
+		return
+	case json.RawMessage:
+		v.SetBytes([]byte(`{"a":[1,"<b>"]}`))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("a1")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Type().Field(i).Tag.Get("json") != "-" {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+// tokens knows secrets by what they are called.
+type tokens struct {
+	mu     sync.Mutex
+	known  map[string]belfry.Token
+	err    error
+	looked int
+}
+
+func (k *tokens) Authenticate(_ context.Context, secret string) (belfry.Token, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.looked++
+	if k.err != nil {
+		return belfry.Token{}, k.err
+	}
+	t, ok := k.known[secret]
+	if !ok {
+		return t, belfry.Errorf(belfry.Unauthorized, "the token is unknown")
+	}
+	return t, nil
+}
+
+func (k *tokens) set(secret string, t belfry.Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known[secret] = t
+}
+
+func (k *tokens) looks() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.looked
+}
+
+// bench is a server on a real socket with a client of it.
+type bench struct {
+	*fake
+	tokens *tokens
+	server *Server
+	url    string
+	client *Client
+	cut    func() // breaks every connection
+	http   *http.Client
+	logged *logged
+}
+
+// logged keeps what was logged.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func setup(t *testing.T, change ...func(*Options)) *bench {
+	t.Helper()
+	b := &bench{
+		fake: &fake{on: map[string]func(context.Context, []any) (any, error){}, seen: map[string]int{}, next: make(chan struct{})},
+		tokens: &tokens{known: map[string]belfry.Token{
+			"root":   {ID: 1, Name: "root", Namespace: "*", Scopes: belfry.Scopes},
+			"team":   {ID: 2, Name: "team", Namespace: "team-a", Scopes: belfry.Scopes},
+			"reader": {ID: 3, Name: "reader", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeRead}},
+		}},
+		logged: &logged{},
+		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: refuseRedirect},
+	}
+	o := Options{
+		Service: b.fake, Auth: b.tokens, Version: "test",
+		Logger: slog.New(slog.NewTextHandler(b.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	if b.server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	b.server.beat, b.server.look, b.server.health.keep = 5*time.Millisecond, time.Millisecond, time.Hour
+	b.url, b.cut = listen(t, b.server)
+	b.client = b.as(t, "root")
+	t.Cleanup(b.http.CloseIdleConnections)
+	return b
+}
+
+// breakable is a listener whose connections can be broken.
+type breakable struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (l *breakable) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.conns = append(l.conns, c)
+	}
+	return c, err
+}
+
+func (l *breakable) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+	l.conns = nil
+}
+
+// listen serves on a free port until the test ends.
+func listen(t *testing.T, s *Server) (url string, cut func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, b := s.HTTPServer(""), &breakable{Listener: l}
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(b) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+			_ = h.Close()
+		}
+		<-done
+	})
+	return "http://" + l.Addr().String(), b.cut
+}
+
+// as is a client with another token.
+func (b *bench) as(t *testing.T, secret string) *Client {
+	t.Helper()
+	c, err := NewClient(b.url, secret, ClientOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.retryWait = time.Millisecond
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// raw sends a request as it stands and answers with status, headers and body.
+func (b *bench) raw(t *testing.T, method, path, body string, headers ...string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer root")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+		req.Header.Set(headers[i], headers[i+1])
+		if headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		}
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(data)
+}
+
+// refused sends a request that must fail, and reads the problem.
+func (b *bench) refused(t *testing.T, status int, method, path, body string, headers ...string) problem {
+	t.Helper()
+	got, h, text := b.raw(t, method, path, body, headers...)
+	if got != status {
+		t.Fatalf("%s %s: status %d, want %d: %s", method, path, got, status, text)
+	}
+	if h.Get("Content-Type") != problemType {
+		t.Errorf("%s %s: content type %q", method, path, h.Get("Content-Type"))
+	}
+	var p problem
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatalf("%s %s: %v in %s", method, path, err, text)
+	}
+	if p.Status != status || p.Title == "" || p.Type != "urn:belfry:error:"+string(p.Code) || p.RequestID == "" || p.RequestID != h.Get("X-Request-Id") {
+		t.Errorf("%s %s: an odd problem: %s", method, path, text)
+	}
+	return p
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		g, _ := json.Marshal(got)
+		w, _ := json.Marshal(want)
+		t.Errorf("%s:\n got %T %s\nwant %T %s", what, got, g, want, w)
+	}
+}
+
+func stripped(prefix string, h http.Handler) http.Handler { return http.StripPrefix(prefix, h) }

@@ -1,0 +1,520 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// open begins a stream.
+func (b *bench) open(t *testing.T, path string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", b.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer root")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != sseType {
+		resp.Body.Close()
+		t.Fatalf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
+	}
+	return resp
+}
+
+// feed is events under growing cursors, which are their numbers.
+type feed struct {
+	mu     sync.Mutex
+	events []belfry.Event
+	grown  chan struct{}
+}
+
+func newFeed(b *bench) *feed {
+	f := &feed{grown: make(chan struct{})}
+	b.when("Events", func(ctx context.Context, args []any) (any, error) {
+		return f.since(ctx, args[1].(string), args[2].(time.Duration))
+	})
+	return f
+}
+
+func (f *feed) add(types ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, typ := range types {
+		f.events = append(f.events, belfry.Event{Type: typ, At: filled[time.Time](), Job: &belfry.Job{ID: int64(len(f.events) + 1)}})
+	}
+	close(f.grown)
+	f.grown = make(chan struct{})
+}
+
+func (f *feed) since(ctx context.Context, cursor string, wait time.Duration) (any, error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		f.mu.Lock()
+		from, err := strconv.Atoi(cursor)
+		if cursor == "" {
+			from, err = len(f.events), nil
+		}
+		if err != nil || from > len(f.events) {
+			f.mu.Unlock()
+			return nil, belfry.InvalidField("cursor", cursor, "is not a cursor", "")
+		}
+		page := eventPage{Events: slices.Clone(f.events[from:]), Next: strconv.Itoa(len(f.events))}
+		grown := f.grown
+		f.mu.Unlock()
+		if len(page.Events) > 0 || wait == 0 {
+			return page, nil
+		}
+		select {
+		case <-grown:
+		case <-timer.C:
+			return page, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func TestEventsAreResumedWhereTheyBrokeOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	f := newFeed(b)
+	f.add("job", "job") // before anybody looks
+	resp := b.open(t, "/v1/events")
+	r := newSSEReader(resp.Body, func() {})
+	first, err := r.next()
+	if err != nil || first.id != "2" || first.data != nil {
+		t.Fatalf("a stream begins with %+v, %v; want the id it begins at", first, err)
+	}
+	f.add("job", "change")
+	third, _ := r.next()
+	fourth, err := r.next()
+	if err != nil || third.name != "job" || third.hasID || fourth.name != "change" || fourth.id != "4" {
+		t.Fatalf("%+v %+v %v", third, fourth, err)
+	}
+	resp.Body.Close()
+	f.add("job")
+	for _, resumed := range []*http.Response{b.open(t, "/v1/events?cursor=4"), b.open(t, "/v1/events?cursor=1", "Last-Event-ID", "4")} {
+		e, err := newSSEReader(resumed.Body, func() {}).next()
+		if err != nil || e.id != "5" || !bytes.Contains(e.data, []byte(`"id":5`)) {
+			t.Errorf("resumed with %+v %s, %v", e, e.data, err)
+		}
+		resumed.Body.Close()
+	}
+	b.refused(t, 422, "GET", "/v1/events?cursor=nonsense", "")
+}
+
+func TestAQuietStreamBeats(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	newFeed(b)
+	resp := b.open(t, "/v1/events")
+	defer resp.Body.Close()
+	buf, beats := make([]byte, 4096), 0
+	for beats < 3 {
+		n, err := resp.Body.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beats += bytes.Count(buf[:n], []byte(": beat\n\n"))
+	}
+}
+
+func TestWatchReconnectsAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	f := newFeed(b)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("seen enough")
+	var got []int64
+	started := make(chan struct{}, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- b.client.Watch(ctx, "*", func(e belfry.Event) error {
+			got = append(got, e.Job.ID)
+			switch len(got) {
+			case 1:
+				started <- struct{}{}
+			case 3:
+				return enough
+			}
+			return nil
+		})
+	}()
+	// The watcher is there once the service is asked with a cursor.
+	b.await(t.Context(), "Events", 2)
+	f.add("job")
+	<-started
+	b.cut()
+	f.add("job", "job")
+	if err := <-done; !errors.Is(err, enough) {
+		t.Errorf("ended with %v", err)
+	}
+	cancel(nil)
+	if !slices.Equal(got, []int64{1, 2, 3}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWatchEndsWithItsContextAndWithRefusals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	newFeed(b)
+	why := errors.New("the user pressed ^C")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.client.Watch(ctx, "*", func(belfry.Event) error { return nil }) }()
+	b.await(t.Context(), "Events", 2)
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("ended with %v", err)
+	}
+	if err := b.as(t, "nobody").Watch(t.Context(), "*", nil); belfry.CodeOf(err) != belfry.Unauthorized {
+		t.Errorf("without a token: %v", err)
+	}
+	// An error in the middle of a stream is told, not guessed from its end.
+	b.when("Events", func(_ context.Context, args []any) (any, error) {
+		if args[1] == "" {
+			return eventPage{Next: "1"}, nil
+		}
+		return nil, belfry.Errorf(belfry.Conflict, "too far behind").WithHint("begin anew")
+	})
+	err := b.client.Watch(t.Context(), "*", func(belfry.Event) error { return nil })
+	if belfry.CodeOf(err) != belfry.Conflict || !strings.Contains(err.Error(), "begin anew") {
+		t.Errorf("an error in the stream came as %v", err)
+	}
+}
+
+func TestStreamsAreCountedAndGivenBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.MaxStreams = 1 })
+	newFeed(b)
+	one := b.open(t, "/v1/events")
+	b.refused(t, 503, "GET", "/v1/events", "")
+	b.refused(t, 503, "GET", "/v1/jobs/1/logs?follow=true", "")
+	b.server.Close()
+	_, _ = io.Copy(io.Discard, one.Body)
+	one.Body.Close()
+	if n := b.server.streams.Load(); n != 0 {
+		t.Errorf("%d streams are still counted", n)
+	}
+}
+
+func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, c := range map[string]struct {
+		expires time.Time
+		over    bool
+		most    time.Duration
+	}{
+		"token that expired": {time.Now().Add(-time.Second), true, 0},
+		"token about to":     {time.Now().Add(time.Minute), false, time.Minute},
+		"token that lasts":   {time.Time{}, false, streamLife},
+	} {
+		ctx := context.WithValue(t.Context(), callKey{}, &call{token: belfry.Token{ExpiresAt: c.expires}})
+		ctx, cancel := b.server.whileGood(ctx)
+		end, bounded := ctx.Deadline()
+		if !bounded || time.Until(end) > c.most || (ctx.Err() != nil) != c.over {
+			t.Errorf("%s: until %v, %v", name, end, ctx.Err())
+		}
+		cancel()
+	}
+}
+
+// logbook is the log of one job, in pages of two. The last has a cursor for
+// what comes after it, as the store's has, only when asked for.
+type logbook struct {
+	always bool
+	mu     sync.Mutex
+	lines  []belfry.LogLine
+	job    belfry.Job
+	reads  int
+}
+
+func newLogbook(b *bench) *logbook {
+	l := &logbook{job: belfry.Job{ID: 9, State: belfry.JobRunning, Attempt: 1}}
+	b.when("Job", func(context.Context, []any) (any, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.job, nil
+	})
+	b.when("Logs", func(_ context.Context, args []any) (any, error) { return l.page(args[2].(belfry.LogFilter)) })
+	return l
+}
+
+func (l *logbook) page(f belfry.LogFilter) (any, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads++
+	from := 0
+	if f.Cursor != "" {
+		if _, err := fmt.Sscanf(f.Cursor, "after.%d", &from); err != nil {
+			return nil, belfry.InvalidField("cursor", f.Cursor, "is not a cursor", "")
+		}
+	}
+	var p belfry.Page[belfry.LogLine]
+	for i := from; i < len(l.lines); i++ {
+		if f.Attempt > 0 && l.lines[i].Attempt != f.Attempt {
+			continue
+		}
+		if len(p.Items) == 2 {
+			p.Next = fmt.Sprintf("after.%d", i)
+			break
+		}
+		p.Items = append(p.Items, l.lines[i])
+		if l.always {
+			p.Next = fmt.Sprintf("after.%d", i+1)
+		}
+	}
+	if l.always && p.Next == "" {
+		p.Next = f.Cursor
+	}
+	return p, nil
+}
+
+func (l *logbook) write(attempt int, texts ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, text := range texts {
+		seq := 0
+		for _, line := range l.lines {
+			if line.Attempt == attempt {
+				seq++
+			}
+		}
+		l.lines = append(l.lines, belfry.LogLine{
+			LogPiece: belfry.LogPiece{Ref: belfry.Ref{JobID: 9, Lease: int64(attempt * 100)}, Seq: seq, Stream: belfry.Stdout, Text: text},
+			Attempt:  attempt,
+		})
+	}
+}
+
+func (l *logbook) become(s belfry.JobState, attempt int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.job.State, l.job.Attempt = s, attempt
+}
+
+func TestALogIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("pages end without a cursor", func(t *testing.T) { t.Parallel(); followToTheEnd(t, false) })
+	t.Run("pages end with a cursor", func(t *testing.T) { t.Parallel(); followToTheEnd(t, true) })
+}
+
+func followToTheEnd(t *testing.T, always bool) {
+	b := setup(t)
+	l := newLogbook(b)
+	l.always = always
+	l.write(1, "a", "b", "c")
+	var got []string
+	err := b.client.FollowLogs(t.Context(), "ns", 9, func(line belfry.LogLine) error {
+		got = append(got, line.Text)
+		switch line.Text {
+		case "c":
+			l.write(1, "d")
+		case "d":
+			l.become(belfry.JobScheduled, 1)
+			b.cut() // the reader comes back with the last id
+			l.write(2, "e", "f")
+		case "f":
+			l.write(2, "g")
+			l.become(belfry.JobSucceeded, 2)
+		}
+		return nil
+	})
+	if err != nil || strings.Join(got, "") != "abcdefg" {
+		t.Errorf("followed %v, %v", got, err)
+	}
+	stop := errors.New("stop")
+	if err := b.client.FollowLogs(t.Context(), "ns", 9, func(belfry.LogLine) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestAFollowedLogOfOneAttemptEndsWithIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := newLogbook(b)
+	l.write(1, "a")
+	l.write(2, "b")
+	l.become(belfry.JobRunning, 2)
+	resp := b.open(t, "/v1/jobs/9/logs?follow=true&attempt=1")
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || strings.Contains(string(body), `"text":"b"`) || !strings.HasSuffix(string(body), "event: end\ndata: {\"state\":\"running\"}\n\n") {
+		t.Errorf("%v\n%s", err, body)
+	}
+	b.when("Job", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.NotFound, "no job 9") })
+	b.refused(t, 404, "GET", "/v1/jobs/9/logs?follow=true", "")
+	if err := b.client.FollowLogs(t.Context(), "ns", 9, nil); belfry.CodeOf(err) != belfry.NotFound {
+		t.Errorf("no such job: %v", err)
+	}
+}
+
+func TestAClaimEndsWhenItsWorkerLeaves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	arrived, left := make(chan struct{}), make(chan error, 1)
+	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
+		close(arrived)
+		<-ctx.Done()
+		left <- ctx.Err()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.client.Claim(ctx, belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+		done <- err
+	}()
+	<-arrived
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the client got %v", err)
+	}
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the service got %v", err)
+	}
+}
+
+func TestAClaimIsAnsweredEmptyWhenTheServerStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	arrived := make(chan struct{})
+	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
+		close(arrived)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	go func() {
+		<-arrived
+		b.server.Close()
+	}()
+	claim, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+	if err != nil || len(claim.Jobs) > 0 {
+		t.Errorf("%+v, %v", claim, err)
+	}
+}
+
+func TestAClaimOutlivesTheTimeToReadABody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.server.body = 50 * time.Millisecond
+	b.when("Claim", func(ctx context.Context, _ []any) (any, error) {
+		return belfry.Claim{Lease: 5}, pause(ctx, 4*b.server.body)
+	})
+	// The second one comes on the connection of the first.
+	for range 2 {
+		claim, err := b.client.Claim(t.Context(), belfry.ClaimRequest{Session: "s", Wait: belfry.MaxClaimWait})
+		if err != nil || claim.Lease != 5 {
+			t.Errorf("%+v, %v", claim, err)
+		}
+	}
+}
+
+func TestABodyThatDoesNotArriveIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.server.body = 20 * time.Millisecond
+	body, never := io.Pipe()
+	defer never.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/v1/tasks", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer root")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := b.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("%s", resp.Status)
+	}
+}
+
+func TestAPollEndsWhenTheServerStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	newFeed(b)
+	go func() {
+		b.await(t.Context(), "Events", 1)
+		b.server.Close()
+	}()
+	evs, next, err := b.client.Events(t.Context(), "*", "0", 30*time.Second)
+	if err != nil || len(evs) > 0 || next != "0" {
+		t.Errorf("%v %q %v", evs, next, err)
+	}
+}
+
+func FuzzPosition(f *testing.F) {
+	f.Add("1.2.abc")
+	f.Add("0.-1.")
+	f.Add("..")
+	f.Add("9223372036854775808.1.x")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := parsePosition(text)
+		if err != nil {
+			if belfry.CodeOf(err) != belfry.Invalid {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := parsePosition(p.String())
+		if err != nil || again != p {
+			t.Errorf("%q is %+v, and its text %q is %+v, %v", text, p, p.String(), again, err)
+		}
+	})
+}
+
+func FuzzEventReader(f *testing.F) {
+	f.Add([]byte("id: 1\nevent: log\ndata: {}\n\n: beat\n\n"), "x")
+	f.Add([]byte("data\n\ndata:a\r\ndata: b\r\n\r\n"), "multi\nline")
+	f.Fuzz(func(t *testing.T, raw []byte, text string) {
+		r := newSSEReader(bytes.NewReader(raw), func() {})
+		for n := 0; ; n++ {
+			if _, err := r.next(); err != nil {
+				break
+			}
+			if n > len(raw) {
+				t.Fatal("more events than bytes")
+			}
+		}
+		// What the server writes is read as it was.
+		w := &streamBuffer{}
+		if err := newSSE(w).send("log", "7", text); err != nil {
+			t.Fatal(err)
+		}
+		e, err := newSSEReader(&w.Buffer, func() {}).next()
+		if err != nil || e.id != "7" || e.name != "log" {
+			t.Errorf("%q came as %+v, %v", text, e, err)
+		}
+	})
+}
+
+// streamBuffer is a response writer that keeps what it gets.
+type streamBuffer struct{ bytes.Buffer }
+
+func (b *streamBuffer) Header() http.Header { return http.Header{} }
+func (b *streamBuffer) WriteHeader(int)     {}
+func (b *streamBuffer) Flush()              {}
