@@ -20,7 +20,7 @@ func ParseDuration(s string) (Duration, error) {
 		return Duration(d), nil
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
-		return 0, fmt.Errorf("%q has no unit, write %qs or %qm", s, s, s)
+		return 0, fmt.Errorf("%q has no unit, write \"%ss\" or \"%sm\"", s, s, s)
 	}
 	total, rest := time.Duration(0), strings.TrimSpace(s)
 	if rest == "" {

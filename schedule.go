@@ -180,7 +180,14 @@ func (s Schedule) Validate(now time.Time) error {
 		p.addf("rules", len(s.Rules), "has more than %d entries", MaxRules)
 		return p.err(fmt.Sprintf("schedule %q", s.Name))
 	}
-	plan, err := s.plan(&p, now)
+	readable := s // a bad choice was told above, and is not told again for every rule
+	if readable.DSTGap != cron.GapSkip {
+		readable.DSTGap = cron.GapRunAfter
+	}
+	if readable.DSTFold != cron.FoldSecond && readable.DSTFold != cron.FoldBoth {
+		readable.DSTFold = cron.FoldFirst
+	}
+	plan, err := readable.plan(&p, now)
 	if err == nil && len(p) == 0 && len(s.Rules) > 0 && !plan.everAfter(now, s) {
 		p.add("rules", s.ruleText(), "never match after "+now.UTC().Format(time.RFC3339),
 			"check dates, years, start and end")

@@ -270,7 +270,7 @@ func ParseStatusRanges(texts []string) ([]StatusRange, error) {
 		}
 		a, errA := strconv.Atoi(from)
 		b, errB := strconv.Atoi(to)
-		if errA != nil || errB != nil || a < 100 || b > 599 || a > b {
+		if errA != nil || errB != nil || len(from) != 3 || len(to) != 3 || a < 100 || b > 599 || a > b {
 			return nil, fmt.Errorf("%q is not a status code or range", text)
 		}
 		ranges = append(ranges, StatusRange{a, b})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/belfry-run/belfry"
 )
@@ -171,7 +172,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 		return nil, err
 	}
 	for _, t := range tasks {
-		if !named["task/"+namespace+"/"+t.Name] {
+		if !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
 			if err := c.deleteTask(t); err != nil {
 				return nil, err
 			}
@@ -192,6 +193,10 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	}
 	return changes, nil
 }
+
+// ours reports that a task is Belfry's own, such as the canary: no manifest
+// holds it, and no prune takes it away.
+func ours(name string) bool { return strings.HasPrefix(name, "belfry.") }
 
 // under puts the place in the manifest before the fields of an error.
 func under(path string, err error) error {
@@ -281,6 +286,9 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			return err
 		}
 		for _, t := range tasks {
+			if ours(t.Name) {
+				continue
+			}
 			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
 			m.Tasks = append(m.Tasks, t)
 		}

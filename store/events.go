@@ -14,21 +14,31 @@ import (
 const eventBatch = 200
 
 // seen is how far a watcher has come: the last audit row, job, lease and end.
-// Nothing is written for watchers; what they see is read from what is there.
+// Many jobs can share a lease or the instant of their end, so the last job of
+// either is part of it. Nothing is written for watchers; what they see is read
+// from what is there.
 type seen struct {
-	audit, job, lease, done int64
+	audit, job, lease, leaseJob, done, doneJob int64
+}
+
+func (n *seen) parts() []*int64 {
+	return []*int64{&n.audit, &n.job, &n.lease, &n.leaseJob, &n.done, &n.doneJob}
 }
 
 func (n seen) cursor() string {
-	return encodeCursor(strconv.FormatInt(n.audit, 10), strconv.FormatInt(n.job, 10), strconv.FormatInt(n.lease, 10), strconv.FormatInt(n.done, 10))
+	var parts []string
+	for _, p := range n.parts() {
+		parts = append(parts, strconv.FormatInt(*p, 10))
+	}
+	return encodeCursor(parts...)
 }
 
 func decodeSeen(cursor string) (n seen, err error) {
-	parts, err := decodeCursor(cursor, 4)
+	parts, err := decodeCursor(cursor, len(n.parts()))
 	if err != nil {
 		return n, err
 	}
-	for i, to := range []*int64{&n.audit, &n.job, &n.lease, &n.done} {
+	for i, to := range n.parts() {
 		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
 			return n, belfry.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin now")
 		}
@@ -75,6 +85,7 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 
 func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
+		n = seen{}
 		for _, q := range []struct {
 			to    *int64
 			query string
@@ -82,7 +93,9 @@ func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 			{&n.audit, `select coalesce(max(seq), 0) from audit`},
 			{&n.job, `select greatest_id from (select max(id) as greatest_id from (select max(id) as id from jobs union all select max(id) from jobs_done) as both_tables) as m where greatest_id is not null`},
 			{&n.lease, `select coalesce(max(lease), 0) from jobs where state = 'running'`},
+			{&n.leaseJob, `select max(id) from jobs where state = 'running' and lease = (select max(lease) from jobs where state = 'running') having count(*) > 0`},
 			{&n.done, `select coalesce(max(finished_at), 0) from jobs_done`},
+			{&n.doneJob, `select max(id) from jobs_done where finished_at = (select max(finished_at) from jobs_done) having count(*) > 0`},
 		} {
 			v, _, err := first(ctx, tx, scanInt, q.query)
 			if err != nil {
@@ -104,15 +117,18 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 		}
 		for _, q := range []struct {
 			query string
-			from  int64
+			from  []any
 			last  func(jobRow)
 			at    func(jobRow) time.Time
 		}{
-			{selectLive + ` where id > $1 order by id`, from.job, func(j jobRow) { to.job = max(to.job, j.ID) }, func(j jobRow) time.Time { return j.CreatedAt }},
-			{selectLive + ` where state = 'running' and lease > $1 order by lease`, from.lease, func(j jobRow) { to.lease = max(to.lease, j.Lease) }, func(j jobRow) time.Time { return j.ClaimedAt }},
-			{selectDone + ` where finished_at > $1 order by finished_at`, from.done, func(j jobRow) { to.done = max(to.done, micros(j.FinishedAt)) }, func(j jobRow) time.Time { return j.FinishedAt }},
+			{selectLive + ` where id > $1 order by id`, []any{from.job}, func(j jobRow) { to.job = j.ID }, func(j jobRow) time.Time { return j.CreatedAt }},
+			{selectLive + ` where state = 'running' and (lease, id) > ($1, $2) order by lease, id`, []any{from.lease, from.leaseJob},
+				func(j jobRow) { to.lease, to.leaseJob = j.Lease, j.ID }, func(j jobRow) time.Time { return j.ClaimedAt }},
+			// The first condition says nothing new, but partitions go by it.
+			{selectDone + ` where finished_at >= $1 and (finished_at, id) > ($1, $2) order by finished_at, id`, []any{from.done, from.doneJob},
+				func(j jobRow) { to.done, to.doneJob = micros(j.FinishedAt), j.ID }, func(j jobRow) time.Time { return j.FinishedAt }},
 		} {
-			rows, err := collect(ctx, tx, scanJob, q.query+` limit `+strconv.Itoa(eventBatch), q.from)
+			rows, err := collect(ctx, tx, scanJob, q.query+` limit `+strconv.Itoa(eventBatch), q.from...)
 			if err != nil {
 				return err
 			}

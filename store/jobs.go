@@ -191,7 +191,11 @@ func jobWhere(f belfry.JobFilter, states []belfry.JobState) *where {
 		for i, st := range states {
 			quoted[i] = "'" + string(st) + "'" // validated: one of our own words, so that partial indexes apply
 		}
-		w.conds = append(w.conds, "state in ("+strings.Join(quoted, ", ")+")")
+		if len(quoted) == 1 { // SQLite does not see that a list of one is that one
+			w.conds = append(w.conds, "state = "+quoted[0])
+		} else {
+			w.conds = append(w.conds, "state in ("+strings.Join(quoted, ", ")+")")
+		}
 	}
 	if f.Task != "" {
 		w.and("task = ?", f.Task)

@@ -50,8 +50,9 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 			insert into logs (job_id, lease, attempt, seq, stream, at, text)
 			select t.job_id, t.lease, j.attempt, t.seq, t.stream, t.at, t.text
 			from `+s.sql.Table(1, "t", Col{"job_id", Int}, Col{"lease", Int}, Col{"seq", Int}, Col{"stream", Text}, Col{"at", Int}, Col{"text", Text})+`
-			join jobs j on j.id = t.job_id and j.lease = t.lease and j.state = 'running' and j.session = $2
-			where not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
+			cross join jobs j -- from the pieces to their jobs, and not for each job of the session all pieces
+			where j.id = t.job_id and j.lease = t.lease and j.state = 'running' and j.session = $2
+			and not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
 			order by t.job_id, t.seq`, text(rows), session)
 		c.wake(topicJobs)
 		return err

@@ -19,7 +19,9 @@ func scanSession(rows Rows) (w belfry.WorkerState, err error) {
 	return w, err
 }
 
-// OpenSession begins a session.
+// OpenSession begins a session. A queue that does not exist, or not any more,
+// is left out of it, unless no other is left: a worker that comes back must
+// not be shut out because somebody deleted a queue meanwhile.
 func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfry.Session, err error) {
 	if err := w.Validate(); err != nil {
 		return out, err
@@ -42,8 +44,8 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 		if out.Queues, out.Order, err = c.slots(w); err != nil {
 			return err
 		}
-		for name := range w.Queues {
-			if _, ok := out.Queues[name]; !ok {
+		if len(out.Queues) == 0 {
+			for name := range w.Queues {
 				return belfry.InvalidField("queues", name, "is not a queue", "create it first: belfry queue create "+name)
 			}
 		}
@@ -191,11 +193,15 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		}
 		out.Sessions = int(n)
 		s.opt.Observer.Lost(int(n))
-		lost, err := c.orphans(`session in (select id from sessions where ended_at > 0)`, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+		// Sessions that ended are history and many; those that live are few.
+		// The order is that of the index, so that backlog costs nothing here.
+		lost, err := c.orphans(`session not in (select id from sessions where ended_at = 0) order by session, id`,
+			belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
 		if err != nil {
 			return err
 		}
-		late, err := c.orphans(`deadline_at <= $2`, belfry.OutcomeTimeout, "its worker lives but did not end it by the deadline", micros(c.now))
+		late, err := c.orphans(`deadline_at <= $2 order by deadline_at, id`,
+			belfry.OutcomeTimeout, "its worker lives but did not end it by the deadline", micros(c.now))
 		if err != nil {
 			return err
 		}
@@ -205,11 +211,10 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 	return out, err
 }
 
-// orphans settles running jobs that a condition finds.
+// orphans settles running jobs that a condition finds, in its order.
 func (c *change) orphans(cond string, outcome belfry.Outcome, why string, args ...any) (int, error) {
 	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+`
 		where state = 'running' and `+cond+`
-		order by id
 		limit $1`+c.s.sql.SkipLocked("jobs"), append([]any{releaseBatch}, args...)...)
 	if err != nil || len(rows) == 0 {
 		return 0, err

@@ -274,7 +274,8 @@ func (c *change) putBack(rows []endRow) error {
 	}
 	_, err := c.tx.Exec(c.ctx, `
 		update jobs
-		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, failures = t.failures, snoozes = t.snoozes, deadline_at = 0
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, failures = t.failures, snoozes = t.snoozes, deadline_at = 0,
+			kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
 		from `+c.s.sql.Table(1, "t", endCols...)+`
 		where jobs.id = t.id`, text(rows))
 	return err

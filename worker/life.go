@@ -49,6 +49,11 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	l.claims = outage{log: w.log, what: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
+	for queue := range w.options.Queues {
+		if _, ok := s.Queues[queue]; !ok {
+			w.log.Warn("queue does not exist and is not served", "queue", queue)
+		}
+	}
 	for _, queue := range slices.Sorted(maps.Keys(s.Queues)) {
 		lane := newLane(l, queue, slotsOf(s.Queues[queue]))
 		lane.once = once

@@ -103,8 +103,8 @@ when no server runs.
 		}
 	}
 	add("run", c.serveCmd(), c.workerCmd(), c.runCmd())
-	add("define", c.taskCmd(), c.scheduleCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd())
-	add("see", c.jobCmd(), c.queueCmd(), c.auditCmd())
+	add("define", c.taskCmd(), c.scheduleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd())
+	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.auditCmd())
 	add("operate", c.doctorCmd(), c.tokenCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
 	root.SetHelpCommandGroupID("operate")
 	return root

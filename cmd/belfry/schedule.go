@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,8 @@ import (
 func (c *cli) scheduleCmd() *cobra.Command {
 	return noun("schedule", "When it runs: create, pause, look ahead", []string{"schedules"},
 		c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleUpdate(), c.scheduleDelete(),
-		c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleNext(), c.scheduleOccurrences())
+		c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleOccurrences(),
+		c.scheduleNext(), c.scheduleExplain(), c.scheduleDiff(), c.scheduleUpcoming(), c.scheduleForecast())
 }
 
 // scheduleFlags are the fields of a schedule that have a flag.
@@ -33,6 +35,8 @@ type scheduleFlags struct {
 	catchup, catchupWindow  string
 	catchupMax, bufferMax   int
 	overlap, input          string
+	blackout, within        []string
+	onBlackout              string
 }
 
 func (f *scheduleFlags) add(fs *pflag.FlagSet) {
@@ -55,6 +59,9 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.bufferMax, "buffer-max", 0, "most waiting runs with buffer_all; default: 100")
 	fs.StringVar(&f.dstGap, "dst-gap", "", "a time that a clock change removes: run_after or skip; default: run_after")
 	fs.StringVar(&f.dstFold, "dst-fold", "", "a time that a clock change repeats: first, second or both; default: first")
+	fs.StringArrayVar(&f.blackout, "blackout", nil, "calendar in whose times it does not run; may be repeated")
+	fs.StringArrayVar(&f.within, "only-within", nil, "calendar in whose times alone it runs; may be repeated")
+	fs.StringVar(&f.onBlackout, "on-blackout", "", "a run that a calendar keeps out: skip, or next_open to move it; default: skip")
 	fs.StringVar(&f.input, "input", "", "JSON for its jobs; default: the task's input")
 	fs.StringVar(&f.description, "description", "", "for people")
 }
@@ -69,6 +76,9 @@ func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *belfry.Schedule) error {
 	set(given("catchup-max"), f.catchupMax, &s.CatchupMax)
 	set(given("overlap"), belfry.Overlap(f.overlap), &s.Overlap)
 	set(given("buffer-max"), f.bufferMax, &s.BufferMax)
+	set(given("blackout"), f.blackout, &s.Blackout)
+	set(given("only-within"), f.within, &s.Within)
+	set(given("on-blackout"), belfry.OnBlackout(f.onBlackout), &s.OnBlackout)
 	set(given("dst-gap"), cron.Gap(f.dstGap), &s.DSTGap)
 	set(given("dst-fold"), cron.Fold(f.dstFold), &s.DSTFold)
 	if err := jsonText(given("input"), f.input, &s.Input); err != nil {
@@ -303,6 +313,7 @@ func (c *cli) drawSchedule(w io.Writer, s belfry.Schedule, now time.Time) {
 		"next", nextText(s, now), "runs", strconv.FormatInt(s.Runs, 10), "max runs", limit(s.MaxRuns),
 		"start", stamp(s.Start), "end", stamp(s.End), "jitter", jitter,
 		"overlap", string(s.Overlap), "catch-up", fmt.Sprintf("%s, within %s", s.Catchup, s.CatchupWindow),
+		"not in", strings.Join(s.Blackout, ", "), "only in", strings.Join(s.Within, ", "), "kept out", string(s.OnBlackout),
 		"clock changes", fmt.Sprintf("gap: %s, fold: %s", s.DSTGap, s.DSTFold),
 		"input", string(s.Input), "generation", strconv.FormatInt(s.Generation, 10),
 		"created", stamp(s.CreatedAt), "updated", stamp(s.UpdatedAt))
@@ -408,70 +419,6 @@ func (c *cli) scheduleTrigger() *cobra.Command {
 	cmd.Flags().StringVar(&input, "input", "", "JSON for the job; default: the schedule's input")
 	w.add(cmd.Flags())
 	return cmd
-}
-
-func (c *cli) scheduleNext() *cobra.Command {
-	var n int
-	var from string
-	cmd := &cobra.Command{
-		Use: "next NAME", Short: "Show when a schedule runs next", Args: cobra.ExactArgs(1),
-		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			ns, err := s.one()
-			if err != nil {
-				return err
-			}
-			if n < 1 || n > 10_000 {
-				return belfry.InvalidField("--count", strconv.Itoa(n), "is outside 1 to 10000", "")
-			}
-			sc, err := s.Schedule(ctx, ns, args[0])
-			if err != nil {
-				return err
-			}
-			start := time.Now()
-			if err := instant(from != "", "--from", from, sc.Zone, &start); err != nil {
-				return err
-			}
-			plan, err := sc.Plan()
-			if err != nil {
-				return err
-			}
-			return c.drawNext(sc, plan, sc.Upcoming(plan, start, n))
-		}),
-	}
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many")
-	cmd.Flags().StringVar(&from, "from", "", "from this time on; default: now")
-	return cmd
-}
-
-func (c *cli) drawNext(sc belfry.Schedule, plan belfry.Plan, times []time.Time) error {
-	type upcoming struct {
-		Nominal time.Time `json:"nominal"`
-		Local   string    `json:"local"`
-	}
-	list := []upcoming{}
-	for _, t := range times {
-		list = append(list, upcoming{t, inZone(t, sc.Zone)})
-	}
-	return c.emit(struct {
-		Items []upcoming `json:"items"`
-	}{list}, func(w io.Writer) {
-		now := time.Now()
-		g := c.grid("NOMINAL ("+sc.Zone+")", "UTC", "AWAY")
-		for _, u := range list {
-			g.row(u.Local, u.Nominal.UTC().Format("2006-01-02 15:04:05"), ago(u.Nominal, now))
-		}
-		if len(list) > 0 {
-			g.write(w)
-		}
-		switch {
-		case sc.State == belfry.SchedulePaused:
-			fmt.Fprintln(c.stderr, "the schedule is paused: none of these run until it is resumed")
-		case plan.Finish > 0:
-			fmt.Fprintf(c.stderr, "it also runs %s after each run ends, which nobody can know ahead\n", belfry.Duration(plan.Finish))
-		case len(list) == 0:
-			fmt.Fprintln(c.stderr, "none: it runs only when triggered, or its last time has passed")
-		}
-	})
 }
 
 func (c *cli) scheduleOccurrences() *cobra.Command {

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+func (c *cli) calendarCmd() *cobra.Command {
+	return noun("calendar", "When schedules stay away: holidays, closing times", []string{"calendars"},
+		c.calendarCreate(), c.calendarImport(), c.calendarList(), c.calendarShow(), c.calendarDelete())
+}
+
+// calendarFlags are the fields of a calendar that have a flag.
+type calendarFlags struct {
+	file, zone, description string
+	weekly, dates, rules    []string
+}
+
+// calendar puts a calendar together. What stands before a = in --weekly and
+// --dates is the reason that people see: "Christmas=12-25".
+func (f *calendarFlags) calendar(c *cli, s *conn, cmd *cobra.Command, args []string) (belfry.Calendar, error) {
+	var cal belfry.Calendar
+	ns, err := s.one()
+	if err != nil {
+		return cal, err
+	}
+	if f.file != "" {
+		if err := c.definition(f.file, "calendar", &cal); err != nil {
+			return cal, err
+		}
+	}
+	if len(args) > 0 {
+		cal.Name = args[0]
+	}
+	if cal.Namespace == "" {
+		cal.Namespace = ns
+	}
+	set(cmd.Flags().Changed("zone"), f.zone, &cal.Zone)
+	set(cmd.Flags().Changed("description"), f.description, &cal.Description)
+	for _, text := range f.weekly {
+		name, value := reasonOf(text)
+		cal.Closings = append(cal.Closings, cron.Closing{Name: name, Weekly: value})
+	}
+	for _, text := range f.dates {
+		name, value := reasonOf(text)
+		cal.Closings = append(cal.Closings, cron.Closing{Name: name, Dates: value})
+	}
+	for _, text := range f.rules {
+		cal.Closings = append(cal.Closings, cron.Closing{Rule: text})
+	}
+	return cal, nil
+}
+
+// reasonOf splits "Christmas=12-25" into the reason and the times.
+func reasonOf(text string) (name, value string) {
+	if name, value, found := strings.Cut(text, "="); found {
+		return name, value
+	}
+	return "", text
+}
+
+func (c *cli) calendarCreate() *cobra.Command {
+	var f calendarFlags
+	cmd := &cobra.Command{
+		Use: "create NAME [--weekly TIMES | --dates DATES | --rule RRULE]...", Aliases: []string{"update", "set"},
+		Short: "Create a calendar, or replace one", Args: cobra.MaximumNArgs(1),
+		Example: `  belfry calendar create office --zone Europe/Sofia --weekly 'closed=SAT-SUN' --weekly '* 18:00-08:00'
+  belfry calendar create holidays --dates 'New Year=01-01' --dates 'Christmas=12-24..12-26'
+  belfry schedule create report --task report --cron '0 9 * * *' --blackout holidays --blackout office`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			cal, err := f.calendar(c, s, cmd, args)
+			if err != nil {
+				return err
+			}
+			cal, err = s.SaveCalendar(ctx, cal)
+			if err != nil {
+				return err
+			}
+			return c.emit(cal, func(w io.Writer) { fmt.Fprintf(w, "calendar %s saved, %d closings\n", cal.Name, len(cal.Closings)) })
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
+	fs.StringVar(&f.zone, "zone", "", "time zone of its days and hours; default: UTC")
+	fs.StringArrayVar(&f.weekly, "weekly", nil, "weekdays and hours, such as SAT-SUN or 'MON-FRI 18:00-24:00', with REASON= before it if you like; may be repeated")
+	fs.StringArrayVar(&f.dates, "dates", nil, "a day or a range, of one year or of every: 2027-12-25, 12-24..12-26; with REASON= before it if you like; may be repeated")
+	fs.StringArrayVar(&f.rules, "rule", nil, "RFC 5545 recurrence with its DTSTART; each time closes a day; may be repeated")
+	fs.StringVar(&f.description, "description", "", "for people")
+	return cmd
+}
+
+func (c *cli) calendarImport() *cobra.Command {
+	var zone string
+	cmd := &cobra.Command{
+		Use: "import NAME FILE.ics", Short: "Make a calendar of an iCalendar file; its events are closed times", Args: cobra.ExactArgs(2),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			spec, err := c.readICS(args[1], zone)
+			if err != nil {
+				return err
+			}
+			cal, err := s.SaveCalendar(ctx, belfry.Calendar{Namespace: ns, Name: args[0], CalendarSpec: spec})
+			if err != nil {
+				return err
+			}
+			return c.emit(cal, func(w io.Writer) { fmt.Fprintf(w, "calendar %s imported, %d closings\n", cal.Name, len(cal.Closings)) })
+		}),
+	}
+	cmd.Flags().StringVar(&zone, "zone", "", "time zone of whole days; default: the file's")
+	return cmd
+}
+
+func (c *cli) readICS(path, zone string) (cron.CalendarSpec, error) {
+	in := c.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return cron.CalendarSpec{}, belfry.InvalidField("FILE", path, err.Error(), "name an .ics file, or - for standard input")
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	var o cron.Options
+	if zone != "" {
+		loc, err := cron.LoadZone(zone)
+		if err != nil {
+			return cron.CalendarSpec{}, belfry.InvalidField("--zone", zone, err.Error(), "")
+		}
+		o.Zone = loc
+	}
+	cal, err := cron.ParseICS(in, belfry.MaxICS, o)
+	if err != nil {
+		return cron.CalendarSpec{}, belfry.InvalidField("FILE", path, err.Error(), "")
+	}
+	return cal.Spec(), nil
+}
+
+func (c *cli) calendarList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List calendars", Args: cobra.NoArgs}
+	limit := limitFlag(cmd)
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Calendar], error) {
+			return s.Calendars(ctx, belfry.CalendarFilter{Paging: pg, Namespace: s.namespace})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no calendars; try: belfry calendar create holidays --dates 'Christmas=12-25'")
+				return
+			}
+			g := c.grid("NAME", "ZONE", "CLOSINGS", "NOW", "DESCRIPTION")
+			for _, cal := range p.Items {
+				g.row(s.label(cal.Namespace, cal.Name), cal.Zone, strconv.Itoa(len(cal.Closings)), closedNow(cal, s), clip(cal.Description, 50))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+func closedNow(cal belfry.Calendar, s *conn) string {
+	ready, err := cron.NewCalendar(cal.CalendarSpec)
+	if err != nil {
+		return "?"
+	}
+	if closed, reason := ready.Closed(s.now); closed {
+		return "closed: " + clip(reason, 30)
+	}
+	return "open"
+}
+
+func (c *cli) calendarShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get"}, Short: "Show a calendar", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			cal, err := s.Calendar(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			return c.emit(cal, func(w io.Writer) {
+				c.pairs(w, "name", cal.Name, "namespace", cal.Namespace, "description", cal.Description, "zone", cal.Zone,
+					"now", closedNow(cal, s), "created", stamp(cal.CreatedAt), "updated", stamp(cal.UpdatedAt))
+				fmt.Fprintln(w)
+				g := c.grid("CLOSED", "WHEN")
+				for _, cl := range cal.Closings {
+					g.row(cl.Name, clip(cl.Weekly+cl.Dates+cl.Rule, 90))
+				}
+				g.write(w)
+			})
+		}),
+	}
+}
+
+func (c *cli) calendarDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete calendars that no schedule refers to", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "deleted", func(ns, name string) error { return s.DeleteCalendar(ctx, ns, name) })
+		}),
+	}
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ruleOf reads a rule as people write it on a command line. What cannot be a
+// name of a schedule is one.
+func ruleOf(text string) (belfry.Rule, bool) {
+	switch {
+	case strings.Contains(text, "FREQ="), strings.Contains(text, "RRULE"):
+		return belfry.Rule{RRule: text}, true
+	case strings.HasPrefix(text, "every "):
+		if d, err := belfry.ParseDuration(strings.TrimPrefix(text, "every ")); err == nil {
+			return belfry.Rule{Every: d}, true
+		}
+		return belfry.Rule{Cron: text}, true
+	case strings.ContainsAny(text, " @*"):
+		return belfry.Rule{Cron: text}, true
+	}
+	return belfry.Rule{}, false
+}
+
+// lookFlags are what the verbs that look ahead share.
+type lookFlags struct {
+	n        int
+	from, at string
+	zone     string
+}
+
+// query is the question about NAME or RULE. A rule is a draft that nobody saves.
+func (f *lookFlags) query(ctx context.Context, s *conn, arg string) (belfry.LookQuery, error) {
+	q := belfry.LookQuery{N: f.n}
+	ns, err := s.one()
+	if err != nil {
+		return q, err
+	}
+	q.Namespace = ns
+	zone := f.zone
+	if rule, is := ruleOf(arg); is {
+		q.Draft = &belfry.Schedule{Rules: []belfry.Rule{rule}, Zone: f.zone}
+	} else {
+		q.Name = arg
+		sc, err := s.Schedule(ctx, ns, arg)
+		if err != nil {
+			return q, err
+		}
+		zone = sc.Zone
+	}
+	if err := instant(f.from != "", "--from", f.from, zone, &q.From); err != nil {
+		return q, err
+	}
+	return q, instant(f.at != "", "--at", f.at, zone, &q.At)
+}
+
+func (c *cli) scheduleNext() *cobra.Command {
+	var f lookFlags
+	cmd := &cobra.Command{
+		Use: "next NAME|RULE", Short: "Show when a schedule runs next, or when a rule would", Args: cobra.ExactArgs(1),
+		Example: `  belfry schedule next nightly -n 20
+  belfry schedule next '30 2 * * *' --zone Europe/Sofia --from 2027-03-27
+  belfry schedule next 'FREQ=MONTHLY;BYDAY=-1FR' --zone Europe/Sofia`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			q, err := f.query(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			l, err := s.Look(ctx, q)
+			if err != nil {
+				return err
+			}
+			return c.emit(l, func(w io.Writer) { c.drawComing(w, l, s.now) })
+		}),
+	}
+	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many, at most 1000")
+	cmd.Flags().StringVar(&f.from, "from", "", "from this time on; default: now")
+	cmd.Flags().StringVar(&f.zone, "zone", "", "time zone of a RULE; default: UTC")
+	return cmd
+}
+
+func (c *cli) drawComing(w io.Writer, l belfry.Look, now time.Time) {
+	g := c.grid("NOMINAL ("+l.Schedule.Zone+")", "UTC", "AWAY", "NOTE")
+	for _, n := range l.Coming {
+		note := strings.Join(n.Notes, "; ")
+		if n.Skipped != "" {
+			note = strings.TrimSuffix("skipped, "+string(n.Skipped)+": "+note, ": ")
+		}
+		g.row(n.Local, n.Nominal.UTC().Format("2006-01-02 15:04:05"), ago(n.Nominal, now), note)
+	}
+	if len(l.Coming) > 0 {
+		g.write(w)
+	}
+	switch {
+	case l.Schedule.State == belfry.SchedulePaused:
+		fmt.Fprintln(c.stderr, "the schedule is paused: none of these run until it is resumed")
+	case len(l.Coming) == 0:
+		fmt.Fprintln(c.stderr, "none is planned: "+strings.Join(l.Explain[:1], ""))
+	}
+}
+
+func (c *cli) scheduleExplain() *cobra.Command {
+	var f lookFlags
+	cmd := &cobra.Command{
+		Use: "explain NAME|RULE [--at TIME]", Short: "Say in words when a schedule runs, and why a time is or is not one of its", Args: cobra.ExactArgs(1),
+		Example: `  belfry schedule explain '0 9 * * MON-FRI'
+  belfry schedule explain nightly --at '2027-03-28 03:30'`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			f.n = 3
+			q, err := f.query(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			l, err := s.Look(ctx, q)
+			if err != nil {
+				return err
+			}
+			return c.emit(l, func(w io.Writer) { c.drawExplained(w, l) })
+		}),
+	}
+	cmd.Flags().StringVar(&f.at, "at", "", "is this one of its times, and why or why not")
+	cmd.Flags().StringVar(&f.zone, "zone", "", "time zone of a RULE; default: UTC")
+	return cmd
+}
+
+func (c *cli) drawExplained(w io.Writer, l belfry.Look) {
+	for _, line := range l.Explain {
+		fmt.Fprintln(w, line)
+	}
+	if l.Is != nil {
+		fmt.Fprintln(w)
+		for _, line := range l.Why {
+			fmt.Fprintln(w, line)
+		}
+		return
+	}
+	for _, n := range l.Coming {
+		fmt.Fprintln(w, "next: "+n.Local)
+	}
+}
+
+func (c *cli) scheduleDiff() *cobra.Command {
+	var f scheduleFlags
+	var n int
+	var from string
+	cmd := &cobra.Command{
+		Use: "diff NAME [flags as for update]", Short: "Show what an edit would change in the next runs, and save nothing", Args: cobra.MaximumNArgs(1),
+		Example: `  belfry schedule diff nightly --cron '30 3 * * *'`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			sc, err := c.scheduleToUpdate(ctx, s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			q := belfry.LookQuery{Namespace: sc.Namespace, Name: sc.Name, Draft: &sc, N: n}
+			if err := instant(from != "", "--from", from, sc.Zone, &q.From); err != nil {
+				return err
+			}
+			l, err := s.Look(ctx, q)
+			if err != nil {
+				return err
+			}
+			return c.emit(l.Diff, func(w io.Writer) { c.drawDiff(w, l) })
+		}),
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many runs of each version, at most 1000")
+	cmd.Flags().StringVar(&from, "from", "", "from this time on; default: now")
+	return cmd
+}
+
+func (c *cli) drawDiff(w io.Writer, l belfry.Look) {
+	paint := painter(c.colorOn(c.stdout))
+	same := true
+	for _, d := range l.Diff {
+		line := d.Change + " " + inZone(d.Nominal, l.Schedule.Zone)
+		switch d.Change {
+		case "+":
+			line, same = paint(styleGood, line), false
+		case "-":
+			line, same = paint(styleBad, line), false
+		default:
+			line = "  " + line[2:]
+		}
+		fmt.Fprintln(w, line)
+	}
+	if same {
+		fmt.Fprintln(c.stderr, "the next runs stay the same")
+	}
+}
+
+// aheadFlags are what the verbs share that look at all schedules.
+type aheadFlags struct {
+	within, from string
+	limit        int
+}
+
+func (f *aheadFlags) add(cmd *cobra.Command, within string) {
+	cmd.Flags().StringVar(&f.within, "within", within, "how far to look, at most 31d")
+	cmd.Flags().StringVar(&f.from, "from", "", "from this time on; default: now")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "show at most so many; default: 200")
+}
+
+func (f *aheadFlags) ahead(s *conn) (belfry.Ahead, error) {
+	a := belfry.Ahead{Namespace: s.namespace, Limit: f.limit}
+	d, err := belfry.ParseDuration(f.within)
+	if err != nil {
+		return a, belfry.InvalidField("--within", f.within, err.Error(), "")
+	}
+	a.Within = d.D()
+	return a, instant(f.from != "", "--from", f.from, "UTC", &a.From)
+}
+
+func (c *cli) scheduleUpcoming() *cobra.Command {
+	var f aheadFlags
+	cmd := &cobra.Command{
+		Use: "upcoming", Short: "List what all schedules will run, soonest first", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			a, err := f.ahead(s)
+			if err != nil {
+				return err
+			}
+			list, err := s.Upcoming(ctx, a)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.Coming]{Items: list}, func(w io.Writer) {
+				g := c.grid("NOMINAL", "AWAY", "SCHEDULE", "IN ITS ZONE", "NOTE")
+				for _, n := range list {
+					note := strings.Join(n.Notes, "; ")
+					if n.Skipped != "" {
+						note = "skipped, " + string(n.Skipped) + ": " + note
+					}
+					g.row(stamp(n.Nominal), ago(n.Nominal, s.now), n.Schedule, n.Local, note)
+				}
+				if len(list) == 0 {
+					fmt.Fprintln(c.stderr, "nothing is planned within "+f.within)
+					return
+				}
+				g.write(w)
+			})
+		}),
+	}
+	f.add(cmd, "24h")
+	return cmd
+}
+
+func (c *cli) scheduleForecast() *cobra.Command {
+	var f aheadFlags
+	var top int
+	cmd := &cobra.Command{
+		Use: "forecast", Short: "Show how many runs start in each minute, where most collide first", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			a, err := f.ahead(s)
+			if err != nil {
+				return err
+			}
+			fc, err := s.Forecast(ctx, a)
+			if err != nil {
+				return err
+			}
+			return c.emit(fc, func(w io.Writer) { c.drawForecast(w, fc, top) })
+		}),
+	}
+	f.add(cmd, "7d")
+	cmd.Flags().IntVar(&top, "top", 20, "show the so many busiest minutes")
+	return cmd
+}
+
+// busiestFirst orders a copy by the number of starts, then by time.
+func busiestFirst(loads []belfry.Load) []belfry.Load {
+	out := slices.Clone(loads)
+	slices.SortStableFunc(out, func(a, b belfry.Load) int { return b.Starts - a.Starts })
+	return out
+}
+
+func (c *cli) drawForecast(w io.Writer, fc belfry.Forecast, top int) {
+	busiest := busiestFirst(fc.Loads)
+	total := 0
+	for _, l := range fc.Loads {
+		total += l.Starts
+	}
+	g := c.grid("MINUTE", "STARTS", "", "SCHEDULES")
+	for _, l := range busiest[:min(top, len(busiest))] {
+		bar := strings.Repeat("#", max(1, l.Starts*30/busiest[0].Starts))
+		g.row(stamp(l.Minute), strconv.Itoa(l.Starts), bar, clip(strings.Join(l.Schedules, ", "), 60))
+	}
+	if len(busiest) > 0 {
+		g.write(w)
+	}
+	fmt.Fprintf(c.stderr, "%d runs in %d minutes\n", total, len(fc.Loads))
+	if fc.Partial {
+		fmt.Fprintln(c.stderr, "there were more runs than could be counted; look at a shorter span")
+	}
+}

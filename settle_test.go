@@ -1,0 +1,284 @@
+package belfry
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// plainRetry waits 10 s, 20 s, 40 s and so on, without jitter.
+var plainRetry = Retry{Jitter: -1}.withDefaults()
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	asked := func(j *Job, _ *Retry, _ *Finish) { j.CancelAt, j.Note = at("09:59"), "by ann: wrong input" }
+	noRetry := func(_ *Job, _ *Retry, f *Finish) { f.NoRetry = true }
+	onLostFail := func(_ *Job, r *Retry, _ *Finish) { r.OnLost = OnLostFail }
+	failures := func(n int) func(*Job, *Retry, *Finish) { return func(j *Job, _ *Retry, _ *Finish) { j.Failures = n } }
+	snooze := func(d time.Duration) func(*Job, *Retry, *Finish) {
+		return func(_ *Job, _ *Retry, f *Finish) { f.Snooze = Duration(d) }
+	}
+	snoozes := func(n int) func(*Job, *Retry, *Finish) {
+		return func(j *Job, _ *Retry, f *Finish) { j.Snoozes, f.Snooze = n, Duration(time.Minute) }
+	}
+	all := func(fs ...func(*Job, *Retry, *Finish)) func(*Job, *Retry, *Finish) {
+		return func(j *Job, r *Retry, f *Finish) {
+			for _, change := range fs {
+				change(j, r, f)
+			}
+		}
+	}
+	for _, row := range []struct {
+		name    string
+		outcome Outcome
+		given   func(*Job, *Retry, *Finish)
+		want    string
+	}{
+		{"success", OutcomeOK, nil, "succeeded; failures 0"},
+		{"success after failures keeps their count", OutcomeOK, failures(2), "succeeded; failures 2"},
+		{"success although it was asked to end", OutcomeOK, asked, "succeeded; failures 0"},
+		{"success needs no retry", OutcomeOK, noRetry, "succeeded; failures 0"},
+		{"first error", OutcomeError, nil, "scheduled 10:00:10; failures 1; said why"},
+		{"second error", OutcomeError, failures(1), "scheduled 10:00:20; failures 2; said why"},
+		{"third error", OutcomeError, failures(2), "failed spent; failures 3; said why"},
+		{"more errors than attempts", OutcomeError, failures(9), "failed spent; failures 10; said why"},
+		{"first timeout", OutcomeTimeout, nil, "scheduled 10:00:10; failures 1; said why"},
+		{"third timeout", OutcomeTimeout, failures(2), "failed spent; failures 3; said why"},
+		{"no retry wanted", OutcomeError, noRetry, "failed no_retry; failures 1; said why"},
+		{"no retry wanted after a timeout", OutcomeTimeout, noRetry, "failed no_retry; failures 1; said why"},
+		{"worker lost", OutcomeLost, nil, "scheduled 10:00:10; failures 1; said why"},
+		{"worker lost for the third time", OutcomeLost, failures(2), "failed spent; failures 3; said why"},
+		{"worker lost and it must not start twice", OutcomeLost, onLostFail, "failed lost; failures 1; said why"},
+		{"an error of a job that must not start twice", OutcomeError, onLostFail, "scheduled 10:00:10; failures 1; said why"},
+		{"worker lost, asked to end", OutcomeLost, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"worker lost, asked to end, and it must not start twice", OutcomeLost, all(asked, onLostFail), "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"error, asked to end", OutcomeError, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"last error, asked to end", OutcomeError, all(asked, failures(2)), "canceled canceled; by ann: wrong input; failures 2; said why"},
+		{"timeout, asked to end", OutcomeTimeout, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"handed back, asked to end", OutcomeHandedBack, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"snoozed, asked to end", OutcomeSnoozed, all(asked, snooze(time.Minute)), "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"canceled as asked", OutcomeCanceled, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"canceled by the handler", OutcomeCanceled, nil, "canceled canceled; failures 0; said why"},
+		{"handed back", OutcomeHandedBack, nil, "ready 10:00; failures 0; said why"},
+		{"handed back does not count", OutcomeHandedBack, failures(2), "ready 10:00; failures 2; said why"},
+		{"snoozed", OutcomeSnoozed, snooze(90 * time.Second), "scheduled 10:01:30; failures 0; snoozes 1; said why"},
+		{"snoozed does not count", OutcomeSnoozed, all(failures(2), snooze(time.Minute)), "scheduled 10:01; failures 2; snoozes 1; said why"},
+		{"snoozed for too long", OutcomeSnoozed, snooze(90 * 24 * time.Hour), "scheduled 2026-04-01T10:00; failures 0; snoozes 1; said why"},
+		{"snoozed for the last time", OutcomeSnoozed, snoozes(MaxSnoozes - 1), "scheduled 10:01; failures 0; snoozes 1000; said why"},
+		{"snoozed once too often", OutcomeSnoozed, snoozes(MaxSnoozes), "failed snoozes; failures 0; snoozes 1001; said put off 1000 times, which is as often as may be"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			j := Job{ID: 5, State: JobRunning, Attempt: 1, MaxAttempts: 3, DueAt: at("09:50")}
+			r := plainRetry
+			f := Finish{Ref: Ref{JobID: 5, Lease: 9}, Outcome: row.outcome, Error: "why"}
+			if row.given != nil {
+				row.given(&j, &r, &f)
+			}
+			got := Settle(j, r, f, at("10:00"))
+			if text := toldSettlement(got); text != row.want {
+				t.Errorf("got  %s\nwant %s", text, row.want)
+			}
+			if got.Outcome != row.outcome {
+				t.Errorf("%s was recorded as %s", row.outcome, got.Outcome)
+			}
+			if got.State.Final() && !got.DueAt.Equal(j.DueAt) {
+				t.Error("a job that has ended is due at another time")
+			}
+		})
+	}
+}
+
+func toldSettlement(s Settlement) string {
+	parts := []string{string(s.State)}
+	if !s.State.Final() {
+		parts[0] += " " + in(s.DueAt)
+	}
+	if s.Reason != "" {
+		parts[0] += " " + string(s.Reason)
+	}
+	if s.Note != "" {
+		parts = append(parts, s.Note)
+	}
+	parts = append(parts, fmt.Sprint("failures ", s.Failures))
+	if s.Snoozes > 0 {
+		parts = append(parts, fmt.Sprint("snoozes ", s.Snoozes))
+	}
+	if s.Error != "" {
+		parts = append(parts, "said "+s.Error)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		attempt int
+		reason  Reason
+		want    JobState
+	}{
+		{"paused before it started", 0, ReasonPaused, JobSkipped},
+		{"edited before it started", 0, ReasonEdited, JobSkipped},
+		{"deleted before it started", 0, ReasonDeleted, JobSkipped},
+		{"replaced before it started", 0, ReasonReplaced, JobSkipped},
+		{"canceled before it started", 0, ReasonCanceled, JobCanceled},
+		{"paused between two attempts", 1, ReasonPaused, JobCanceled},
+		{"canceled between two attempts", 1, ReasonCanceled, JobCanceled},
+	} {
+		j := Job{Attempt: row.attempt, Failures: row.attempt, Snoozes: 2, Error: "before", DueAt: at("09:50")}
+		want := Settlement{State: row.want, Reason: row.reason, Note: "why", Failures: row.attempt, Snoozes: 2, Error: "before", DueAt: at("09:50")}
+		if got := Withdraw(j, row.reason, "why"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", row.name, got, want)
+		}
+	}
+}
+
+func TestRetryDelays(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		retry Retry
+		want  string
+	}{
+		{"the default doubles up to an hour", Retry{Jitter: -1}, "10s 20s 40s 1m20s 2m40s 5m20s 10m40s 21m20s 42m40s 1h0m0s 1h0m0s"},
+		{"linear", Retry{Backoff: BackoffLinear, Delay: span("1m"), MaxDelay: span("5m"), Jitter: -1}, "1m0s 2m0s 3m0s 4m0s 5m0s 5m0s 5m0s 5m0s 5m0s 5m0s 5m0s"},
+		{"fixed", Retry{Backoff: BackoffFixed, Delay: span("7s"), Jitter: -1}, strings.TrimSpace(strings.Repeat("7s ", 11))},
+		{"a delay over the cap lifts the cap", Retry{Delay: span("2h"), Jitter: -1}, strings.TrimSpace(strings.Repeat("2h0m0s ", 11))},
+	} {
+		r := row.retry.withDefaults()
+		var got []string
+		for n := 1; n <= 11; n++ {
+			got = append(got, r.After(1, n).String())
+		}
+		if text := strings.Join(got, " "); text != row.want {
+			t.Errorf("%s: %s, want %s", row.name, text, row.want)
+		}
+	}
+	if got := plainRetry.After(1, 0); got != 10*time.Second {
+		t.Errorf("before the first failure: %s", got)
+	}
+	if got := plainRetry.After(1, 1_000_000); got != time.Hour {
+		t.Errorf("after a million failures: %s", got)
+	}
+}
+
+func drawRetry(t *rapid.T) Retry {
+	return Retry{
+		MaxAttempts: rapid.IntRange(1, 100).Draw(t, "max attempts"),
+		Backoff:     rapid.SampledFrom([]Backoff{BackoffExponential, BackoffLinear, BackoffFixed}).Draw(t, "backoff"),
+		Delay:       Duration(rapid.Int64Range(0, int64(MaxRetryDelay)).Draw(t, "delay")),
+		MaxDelay:    Duration(rapid.Int64Range(0, int64(MaxRetryDelay)).Draw(t, "max delay")),
+		Jitter:      rapid.SampledFrom([]float64{-1, 0.2, 0.5, 1}).Draw(t, "jitter"),
+		OnLost:      rapid.SampledFrom([]OnLost{OnLostRetry, OnLostFail}).Draw(t, "on lost"),
+	}.withDefaults()
+}
+
+func TestRetryDelaysStayWithinTheirBoundsAndAreTheSameAgain(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRetry(t)
+		job, failures := rapid.Int64Range(1, 1<<40).Draw(t, "job"), rapid.IntRange(1, 100).Draw(t, "failures")
+		got := r.After(job, failures)
+		bare := r
+		bare.Jitter = -1
+		longest := bare.After(job, failures)
+		shortest := time.Duration(float64(longest) * (1 - max(r.Jitter, 0)))
+		if got > longest || got < shortest-time.Millisecond || got < 0 || longest > r.MaxDelay.D() {
+			t.Fatalf("%s is outside %s to %s", got, shortest, longest)
+		}
+		if again := r.After(job, failures); again != got {
+			t.Fatalf("%s, and then %s", got, again)
+		}
+	})
+}
+
+func TestRetryDelaysOfManyJobsAreSpread(t *testing.T) {
+	t.Parallel()
+	r := Retry{Delay: span("100s"), Jitter: 1, MaxDelay: span("100s")}.withDefaults()
+	var tenths [10]int
+	for job := range int64(10_000) {
+		tenths[min(9, int(r.After(job+1, 1)/(10*time.Second)))]++
+	}
+	for i, n := range tenths {
+		if n < 800 || n > 1200 {
+			t.Errorf("%d of 10000 jobs wait between %d and %d s", n, 10*i, 10*i+10)
+		}
+	}
+}
+
+func TestEveryJobEndsAndCanSayWhy(t *testing.T) {
+	t.Parallel()
+	costly := []Outcome{OutcomeError, OutcomeTimeout, OutcomeLost}
+	free := []Outcome{OutcomeSnoozed, OutcomeHandedBack}
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRetry(t)
+		j, now := Job{ID: 1, MaxAttempts: r.MaxAttempts}, at("10:00")
+		paid := 0
+		step := func(f Finish) bool {
+			j.Attempt++
+			s := Settle(j, r, f, now)
+			if again := Settle(j, r, f, now); !reflect.DeepEqual(s, again) {
+				t.Fatalf("%+v and then %+v", s, again)
+			}
+			if s.Failures > j.MaxAttempts {
+				t.Fatalf("%d failures of %d", s.Failures, j.MaxAttempts)
+			}
+			if s.Failures != paid {
+				t.Fatalf("%d failures are counted, there were %d", s.Failures, paid)
+			}
+			if s.State == JobFailed && s.Reason == "" || s.State == JobCanceled && s.Reason == "" {
+				t.Fatalf("%s and cannot say why", s.State)
+			}
+			if !s.State.Final() && s.DueAt.Before(now) {
+				t.Fatalf("%s and due at %s, before %s", s.State, in(s.DueAt), in(now))
+			}
+			if !j.CancelAt.IsZero() && !s.State.Final() {
+				t.Fatalf("asked to end and %s", s.State)
+			}
+			if !j.CancelAt.IsZero() && (s.State == JobSucceeded) != (f.Outcome == OutcomeOK) {
+				t.Fatalf("asked to end, %s, and %s", f.Outcome, s.State)
+			}
+			j.State, j.Failures, j.Snoozes, j.DueAt = s.State, s.Failures, s.Snoozes, s.DueAt
+			now = later(now, s.DueAt)
+			return s.State.Final()
+		}
+		for range rapid.IntRange(0, 30).Draw(t, "free attempts") {
+			f := Finish{Outcome: rapid.SampledFrom(free).Draw(t, "free"), Snooze: Duration(time.Second)}
+			if step(f) {
+				t.Fatalf("ended by %s", f.Outcome)
+			}
+		}
+		if rapid.IntRange(0, 4).Draw(t, "asked to end") == 0 {
+			j.CancelAt = now
+		}
+		for range j.MaxAttempts {
+			f := Finish{Outcome: rapid.SampledFrom(append(costly, OutcomeOK, OutcomeCanceled)).Draw(t, "outcome")}
+			f.NoRetry = rapid.IntRange(0, 20).Draw(t, "no retry") == 0
+			if j.CancelAt.IsZero() && f.Outcome != OutcomeOK && f.Outcome != OutcomeCanceled {
+				paid++
+			}
+			if step(f) {
+				return
+			}
+		}
+		t.Fatalf("%d attempts, and it is %s", j.MaxAttempts, j.State)
+	})
+}
+
+func TestFinalStates(t *testing.T) {
+	t.Parallel()
+	final := map[JobState]bool{JobSucceeded: true, JobFailed: true, JobCanceled: true, JobSkipped: true}
+	for _, s := range JobStates {
+		if s.Final() != final[s] {
+			t.Errorf("%s: final %t", s, s.Final())
+		}
+	}
+	if len(JobStates) != 8 {
+		t.Errorf("%d states", len(JobStates))
+	}
+}
