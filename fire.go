@@ -42,8 +42,9 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	}
 	d := newDecider(s, plan, f, now)
 	run := d.catchUp()
-	if !s.FinishAt.IsZero() && !s.FinishAt.After(now) {
+	if d.finishDue() {
 		nominal := d.finishTime(run)
+		d.finishes = nominal
 		run = append(run, nominal)
 		d.out.FinishAt = time.Time{}
 		d.out.HighWater = later(d.out.HighWater, nominal)
@@ -117,7 +118,8 @@ type decider struct {
 	plan     Plan
 	now      time.Time
 	active   []int64
-	starting int // jobs decided now, that have no id yet
+	starting int       // jobs decided now, that have no id yet
+	finishes time.Time // the nominal time, of those decided now, that counts from a finish
 	buffered []Occurrence
 	out      Firing
 }
@@ -203,6 +205,9 @@ func (d *decider) skipSpan(after, upTo time.Time, reason Reason) {
 // decide settles one nominal time that is to run now if nothing is in the way.
 func (d *decider) decide(nominal time.Time) {
 	o := Occurrence{ScheduleID: d.s.ID, Nominal: nominal, Count: 1, DueAt: nominal.Add(d.jitter(nominal)), DecidedAt: d.now}
+	if nominal.Equal(d.finishes) && nominal.After(d.now) {
+		o.DueAt = d.now
+	}
 	switch {
 	case d.blackout(&o):
 	case d.s.MaxRuns > 0 && d.out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns:
@@ -377,7 +382,7 @@ func (d *decider) finish() Firing {
 		out.FinishAt = time.Time{}
 	}
 	if !spent {
-		out.NextAt = sooner(d.plan.next(d.s, out.HighWater), out.FinishAt)
+		out.NextAt = sooner(d.plan.next(d.s, out.HighWater), d.finishLook())
 	}
 	if out.NextAt.IsZero() && d.over(spent) && out.State == ScheduleActive {
 		out.State = ScheduleCompleted
@@ -413,11 +418,38 @@ func (d *decider) fresh(t time.Time) time.Time {
 	return t
 }
 
+// finishDue reports that the rule from the finish is due. When the clock was
+// set back behind what was decided already, its nominal time is still to come,
+// so that no identity is used twice, but the loop does not wait for the clock:
+// then the next time that was set is its own.
+func (d *decider) finishDue() bool {
+	switch {
+	case d.s.FinishAt.IsZero():
+		return false
+	case !d.s.FinishAt.After(d.now):
+		return true
+	}
+	return d.s.HighWater.After(d.now) && !d.s.NextAt.IsZero() && !d.s.NextAt.After(d.now)
+}
+
+// finishLook is when to look at the rule from the finish: at its time, but no
+// later than its interval from now.
+func (d *decider) finishLook() time.Time {
+	at := d.out.FinishAt
+	if latest := later(d.s.Start, d.now.Add(d.plan.Finish)); at.After(latest) {
+		return latest
+	}
+	return at
+}
+
 // finishTime is the nominal time of the run from the finish that is due. When
 // the plan has the same instant and catch-up has just skipped it, that instant
 // is taken, and the one after it is used.
 func (d *decider) finishTime(run []time.Time) time.Time {
 	t := d.s.FinishAt
+	if t.Before(d.s.HighWater) {
+		t = d.s.HighWater.Add(time.Microsecond)
+	}
 	planned := d.plan.next(d.s, t.Add(-time.Microsecond)).Equal(t)
 	if planned && t.After(d.s.HighWater) && !slices.ContainsFunc(run, t.Equal) {
 		return t.Add(time.Microsecond)

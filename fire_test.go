@@ -295,8 +295,9 @@ func TestIntervalsFromTheFinish(t *testing.T) {
 		{"a loop that lost its job takes up again", five + tens, "mark 10:00; runs 1", "fire 10:25", "10:10 skipped catchup_latest; 10:20 job; mark 10:20; runs 2; next 10:30"},
 		{"a loop that lost its job, and all is missed", five + tens + "catchup none", "mark 10:00; runs 1", "fire 10:25", "10:10..10:20 x2 skipped catchup_none; mark 10:20; finish 10:30; runs 1; next 10:30"},
 		{"the last run at the end, and the clock goes back", five + "end 10:10", "mark 10:10; runs 1", "ended 09:00", "mark 10:10; runs 1; next never; completed"},
-		{"the clock goes back while it waits", five, "mark 10:00; finish 10:07", "fire 09:10", "mark 10:00; finish 10:07; next 10:07"},
-		{"the clock goes back while it runs", five, "mark 10:00; runs 1", "ended 09:02", "mark 10:00; finish 10:00:00.000001; runs 1; next 10:00:00.000001"},
+		{"the clock goes back while it waits", five, "mark 10:00; finish 10:07", "fire 09:10", "mark 10:00; finish 10:07; next 09:15"},
+		{"the clock goes back while it runs", five, "mark 10:00; runs 1", "ended 09:02", "mark 10:00; finish 10:00:00.000001; runs 1; next 09:07"},
+		{"the clock went back, and its next look has come", five, "mark 10:00; finish 10:00:00.000001; next 09:07; runs 1", "fire 09:07", "10:00:00.000001 due 09:07 job; mark 10:00:00.000001; runs 2; next never"},
 	})
 }
 

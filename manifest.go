@@ -39,9 +39,11 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 	return out
 }
 
-// Validate says everything that is wrong inside the manifest. That a schedule
-// names a task which exists nowhere is found when it is applied.
-func (m Manifest) Validate(now time.Time) error {
+// Validate says everything that is wrong inside the manifest, without regard
+// to the time and to what exists: that a schedule can never run again, or names
+// a task which exists nowhere, is found when it is applied. A manifest with a
+// schedule that has run its course can so be applied again.
+func (m Manifest) Validate() error {
 	var p problems
 	if n := len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules); n > MaxManifest {
 		p.addf("manifest", n, "has more than %d definitions", MaxManifest)
@@ -72,7 +74,7 @@ func (m Manifest) Validate(now time.Time) error {
 	for i, s := range m.Schedules {
 		path := fmt.Sprintf("schedules[%d]", i)
 		once(path, "schedule "+s.Namespace+"/"+s.Name)
-		p.nest(path, s.Validate(now))
+		p.nest(path, s.Validate(time.Time{}))
 	}
 	return p.err("manifest")
 }

@@ -164,7 +164,9 @@ func Micro(t time.Time) time.Time {
 }
 
 // Validate says everything that is wrong with a schedule that has its
-// defaults, as seen at now: a schedule that can never run again is refused.
+// defaults, as seen at now: one that can never run again is refused. A zero
+// now judges it without regard to the time, as what is saved already and does
+// not change must be.
 func (s Schedule) Validate(now time.Time) error {
 	var p problems
 	checkName(&p, "name", s.Name)

@@ -161,6 +161,8 @@ func factsOf(t testing.TB, s *Schedule, text string) (f Facts) {
 			s.HighWater = at(rest)
 		case "finish":
 			s.FinishAt = at(rest)
+		case "next":
+			s.NextAt = at(rest)
 		case "runs":
 			s.Runs = number(rest)
 		case "active":

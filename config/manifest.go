@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -102,7 +101,7 @@ func fileError(path string, err error) error {
 // ParseManifest reads the documents of all sources as one manifest and says
 // everything that is wrong with it, place by place. What names no namespace
 // is checked as if it were in the given one, and left as it was written.
-func ParseManifest(srcs []Source, namespace string, now time.Time) (Definitions, error) {
+func ParseManifest(srcs []Source, namespace string) (Definitions, error) {
 	defs := Definitions{places: map[string]Place{}, sources: map[string]string{}}
 	var all faults
 	for _, src := range srcs {
@@ -112,7 +111,7 @@ func ParseManifest(srcs []Source, namespace string, now time.Time) (Definitions,
 	if err := all.err("manifest"); err != nil {
 		return defs, err
 	}
-	if err := defs.WithDefaults(namespace).Validate(now); err != nil {
+	if err := defs.WithDefaults(namespace).Validate(); err != nil {
 		return defs, defs.Locate(err)
 	}
 	return defs, nil

@@ -21,7 +21,7 @@ func parse(t *testing.T, texts ...string) (Definitions, error) {
 	for i, text := range texts {
 		srcs = append(srcs, Source{Name: []string{"a.yaml", "b.yaml"}[i], Text: []byte(text)})
 	}
-	return ParseManifest(srcs, belfry.DefaultNamespace, now)
+	return ParseManifest(srcs, belfry.DefaultNamespace)
 }
 
 // faultsOf parses text, which must be refused, and answers its faults.
@@ -217,7 +217,7 @@ func TestFoldersAreReadInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defs, err := ParseManifest(srcs, belfry.DefaultNamespace, now)
+	defs, err := ParseManifest(srcs, belfry.DefaultNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestFoldersAreReadInOrder(t *testing.T) {
 
 func TestALargeFileIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := ParseManifest([]Source{{Name: "big", Text: make([]byte, MaxFile+1)}}, "default", now)
+	_, err := ParseManifest([]Source{{Name: "big", Text: make([]byte, MaxFile+1)}}, "default")
 	if err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("got %v", err)
 	}
@@ -266,7 +266,7 @@ func FuzzParseManifest(f *testing.F) {
 		if len(text) > 4<<10 {
 			return
 		}
-		defs, err := ParseManifest([]Source{{Name: "f", Text: []byte(text)}}, "default", now)
+		defs, err := ParseManifest([]Source{{Name: "f", Text: []byte(text)}}, "default")
 		if err != nil {
 			_ = err.Error()
 			return
@@ -275,7 +275,7 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("read, but cannot be written: %v", err)
 		}
-		again, err := ParseManifest([]Source{{Name: "f", Text: out}}, "default", now)
+		again, err := ParseManifest([]Source{{Name: "f", Text: out}}, "default")
 		if err != nil {
 			t.Fatalf("written as %s, then refused: %v", out, err)
 		}

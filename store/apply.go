@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOpti
 	m = m.WithDefaults(o.Namespace)
 	err = s.write(ctx, "apply", func(c *change) error {
 		out = belfry.Applied{DryRun: o.DryRun, Changes: []belfry.Change{}}
-		if err := m.Validate(c.now); err != nil {
+		if err := m.Validate(); err != nil {
 			return err
 		}
 		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules} {

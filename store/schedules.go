@@ -65,9 +65,6 @@ func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, loc
 func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
 	sc = sc.WithDefaults()
 	err = s.write(ctx, "create schedule", func(c *change) error {
-		if err := sc.Validate(c.now); err != nil {
-			return err
-		}
 		out, err = c.insertSchedule(sc)
 		return err
 	})
@@ -75,6 +72,9 @@ func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out bel
 }
 
 func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
+	if err := sc.Validate(c.now); err != nil {
+		return sc, err
+	}
 	task, err := c.taskOf(sc)
 	if err != nil {
 		return sc, err
@@ -126,9 +126,6 @@ func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
 func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
 	sc = sc.WithDefaults()
 	err = s.write(ctx, "update schedule", func(c *change) error {
-		if err := sc.Validate(c.now); err != nil {
-			return err
-		}
 		out, err = c.updateSchedule(sc)
 		return err
 	})
@@ -142,6 +139,9 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	}
 	if scheduleDoc(old.Schedule) == scheduleDoc(sc) {
 		return old.Schedule, nil
+	}
+	if err := sc.Validate(c.asOf(sc, old.Schedule)); err != nil {
+		return sc, err
 	}
 	task, err := c.taskOf(sc)
 	if err != nil {
@@ -165,6 +165,11 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, err
 	}
 	row := scheduleRow{sc, task.ID}
+	if retimed && before.State == belfry.SchedulePaused {
+		if err := c.recordPause(old); err != nil {
+			return sc, err
+		}
+	}
 	if retimed {
 		if err := c.withdrawOf(row, belfry.ReasonEdited, "the times of the schedule were edited"); err != nil {
 			return sc, err
@@ -179,6 +184,27 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, err
 	}
 	return out, c.audit("update", "schedule", sc.Namespace, sc.Name, "", before, out)
+}
+
+// asOf is the instant to judge an edit by. One that keeps the times is not
+// refused because they have passed.
+func (c *change) asOf(sc, old belfry.Schedule) time.Time {
+	if sc.SameTimes(old) {
+		return instant(0)
+	}
+	return c.now
+}
+
+// recordPause writes what a paused schedule did not run before its times were
+// edited. Nobody could say it afterwards.
+func (c *change) recordPause(row scheduleRow) error {
+	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+	if err != nil {
+		return err
+	}
+	f := belfry.Resume(row.Schedule, plan, belfry.Facts{}, c.now, false)
+	_, err = c.writeOccurrences([]decided{{row, belfry.Firing{Occurrences: f.Occurrences}}})
+	return err
 }
 
 // decideOne asks the root about one schedule and writes the answer.

@@ -58,7 +58,7 @@ func (c *cli) definitions(s *conn, files []string) (config.Definitions, error) {
 	if err != nil {
 		return config.Definitions{}, err
 	}
-	return config.ParseManifest(srcs, s.namespace, s.now)
+	return config.ParseManifest(srcs, s.namespace)
 }
 
 // apply shows the plan, asks where somebody can answer, and carries it out.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +80,7 @@ func (c *cli) firstDefinitions(l *config.Loaded, files []string) (config.Definit
 	if err != nil {
 		return config.Definitions{}, err
 	}
-	return config.ParseManifest(srcs, l.Namespace, time.Now())
+	return config.ParseManifest(srcs, l.Namespace)
 }
 
 func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs config.Definitions) error {
