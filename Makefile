@@ -12,6 +12,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 PKG ?= ./...
 FUZZTIME ?= 20s
 BENCH ?= .
+ROUNDS ?= 100
 RACE_TIMEOUT ?= 15m
 
 # SUDO is empty for root and where there is no sudo.
@@ -48,6 +49,10 @@ test: ## Vet and test everything, on SQLite and on PostgreSQL
 .PHONY: test-race
 test-race: ## Run the short tests under the race detector (needs a C compiler; PKG, RACE_TIMEOUT)
 	CGO_ENABLED=1 go test -race -short -timeout $(RACE_TIMEOUT) $(PKG)
+
+.PHONY: chaos
+chaos: ## Kill nodes at random under load and check the record (ROUNDS=100; prints its seed)
+	BELFRY_E2E_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 30m -run KilledAtRandom ./internal/e2e
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)

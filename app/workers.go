@@ -86,11 +86,15 @@ func (w *Workers) Run(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("start worker: %w", err)
 			}
+			only := len(served) == 0
 			running.Go(func() {
 				if err := one.Run(ctx); err != nil {
 					mu.Lock()
 					failed = err
 					mu.Unlock()
+					if only {
+						cancel() // refused for good: there is nothing to wait for
+					}
 				}
 			})
 			for name, slots := range fresh {

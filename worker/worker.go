@@ -25,21 +25,27 @@ func New(o Options) (*Worker, error) {
 // Run serves until the context ends. Then it claims no more, hands back what
 // it had claimed and not started, gives running jobs the grace to end, cancels
 // and hands back those that do not, delivers logs and results, and closes its
-// session. Nothing that a broker does or says makes it return earlier: it
-// waits, with growing pauses, until the broker is back.
+// session. A broker that is away, or gives up the session, does not make it
+// return earlier: it waits, with growing pauses, until the broker is back. A
+// broker that refuses the very first session does: a wrong token or a worker
+// that it does not understand will not get better by waiting.
 //
-// The error says that the shutdown was not clean: that results could not be
-// delivered, or the session not be closed.
+// The error is that refusal, or says that the shutdown was not clean: that
+// results could not be delivered, or the session not be closed.
 func (w *Worker) Run(ctx context.Context) error {
 	s, stop := w.startShift()
 	defer stop()
 	pause := backoff{first: 200 * time.Millisecond, most: 15 * time.Second}
 	sessions := outage{log: s.log, what: "session cannot be opened"}
-	for {
+	for opened := false; ; {
 		l, err := open(ctx, s, false)
 		if ctx.Err() != nil && l == nil {
 			return nil
 		}
+		if !opened && refusesForGood(err) {
+			return err
+		}
+		opened = opened || err == nil
 		sessions.saw(err)
 		if err == nil {
 			begun := time.Now()
@@ -54,6 +60,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		pause.sleep(ctx)
 	}
+}
+
+// refusesForGood reports that a session was refused for what the worker is or
+// says, and not for the state of the broker.
+func refusesForGood(err error) bool {
+	switch belfry.CodeOf(err) {
+	case belfry.Unauthorized, belfry.Forbidden, belfry.Invalid:
+		return true
+	}
+	return false
 }
 
 func unlessLost(err error) error {

@@ -10,9 +10,15 @@ import (
 )
 
 func main() {
-	// The first signal asks everything to end in order. After it signals act
-	// as they always do, so that a second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals // the first asks everything to end in order
+		cancel()
+		second := <-signals // the second ends the process at once
+		os.Exit(128 + int(second.(syscall.Signal)))
+	}()
 	os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }

@@ -137,7 +137,7 @@ func (c *cli) next(a *app.App, l *config.Loaded, applied belfry.Applied) string 
 	case len(applied.Changes) > 0 || !l.AllowCommands:
 		return self + " job list --watch" + where
 	}
-	return self + " task create hello --shell 'echo hello' && " + self + " schedule create hello --task hello --every 5s" + where
+	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
 }
 
 // selfName is how this program was called. What go run builds lies in a

@@ -44,6 +44,8 @@ type Options struct {
 	// KeepSchema opens without migrating. A schema that is too old is an error
 	// then.
 	KeepSchema bool
+
+	configure func(*pgxpool.Config) // for tests
 }
 
 //go:embed migrations/*.sql
@@ -106,6 +108,9 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "belfry"
 	}
+	if o.configure != nil {
+		o.configure(cfg)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, translate(err)
@@ -153,7 +158,8 @@ func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error)
 	if err != nil || dry || from == to {
 		return from, to, err
 	}
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableName("belfry_schema_lock"))
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableName("belfry_schema_lock"),
+		lock.WithTableLockTimeout(100*time.Millisecond, 3000)) // five minutes in all, as it would wait by itself, 5 s at a time
 	if err != nil {
 		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
 	}
@@ -232,14 +238,15 @@ func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) err
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (now time.Time, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
-	batch.Queue(clockSQL)
+	batch.Queue(beginSQL)
 	res := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, res.Close()) }()
 	if _, err := res.Exec(); err != nil {
 		return now, fmt.Errorf("begin: %w", err)
 	}
 	var micros int64
-	if err := res.QueryRow().Scan(&micros); err != nil {
+	var limit string
+	if err := res.QueryRow().Scan(&micros, &limit); err != nil {
 		return now, fmt.Errorf("read the clock: %w", err)
 	}
 	if db.clock != nil {
@@ -251,6 +258,12 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (now time.Time, err
 // clockSQL reads the time of day and not that of the transaction's begin,
 // which a wait for a lock could leave behind.
 const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+// beginSQL reads the clock and bounds how long the transaction may sit between
+// two statements. A node that freezes inside one, stopped or cut off, holds row
+// locks that others wait for; without the bound it would keep the whole cluster
+// from giving up its sessions.
+const beginSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '10s', true)"
 
 // rollback ends a transaction whose context may be over. A connection on which
 // even that fails is closed, and the server rolls back.

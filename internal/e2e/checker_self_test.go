@@ -1,0 +1,100 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// complaints collects what a checker says.
+type complaints []string
+
+func (c *complaints) Errorf(format string, args ...any) {
+	*c = append(*c, fmt.Sprintf(format, args...))
+}
+
+// A checker that never complains proves nothing: each fault that it is there
+// for is put into a good history, and must be found.
+func TestTheCheckerFindsFaults(t *testing.T) {
+	t.Parallel()
+	second := func(n int) time.Time { return time.Unix(1_800_000_000+int64(n), 0).UTC() }
+	good := func() (record, []line) {
+		try := func(n int, lease int64, o belfry.Outcome) belfry.Attempt {
+			return belfry.Attempt{Number: n, Lease: lease, Outcome: o}
+		}
+		job := func(id int64, n, attempts int) belfry.Job {
+			return belfry.Job{ID: id, State: belfry.JobSucceeded, Schedule: "tick", Trigger: belfry.TriggerSchedule, Nominal: second(n), Attempt: attempts}
+		}
+		row := func(id int64, n int) belfry.Occurrence {
+			return belfry.Occurrence{Nominal: second(n), Count: 1, Decision: belfry.DecidedJob, JobID: id}
+		}
+		r := record{
+			jobs:     map[int64]belfry.Job{1: job(1, 0, 2), 2: job(2, 3, 1)},
+			attempts: map[int64][]belfry.Attempt{1: {try(1, 10, belfry.OutcomeLost), try(2, 12, belfry.OutcomeOK)}, 2: {try(1, 11, belfry.OutcomeOK)}},
+			occurrences: map[string][]belfry.Occurrence{"tick": {
+				row(1, 0),
+				{Nominal: second(1), Until: second(2), Count: 2, Decision: belfry.DecidedSkipped, Reason: belfry.ReasonCatchupLatest},
+				row(2, 3),
+			}},
+		}
+		return r, []line{
+			{"start", "quick", 1, 1, 10, second(0)}, {"start", "quick", 2, 1, 11, second(3)}, {"end", "quick", 2, 1, 11, second(3)},
+			{"start", "quick", 1, 2, 12, second(0)}, {"end", "quick", 1, 2, 12, second(0)},
+		}
+	}
+	judge := func(r record, history []line) complaints {
+		var found complaints
+		v := &verdict{t: &found}
+		checkJobs(v, r)
+		checkHistory(v, r, history)
+		checkPlan(v, "tick", r.occurrences["tick"], time.Second)
+		checkOccurrences(v, "tick", r.occurrences["tick"], r)
+		return found
+	}
+	if found := judge(good()); len(found) > 0 {
+		t.Fatalf("a good history is found at fault: %s", found)
+	}
+	edit := func(id int64, change func(*belfry.Job)) func(*record, *[]line) {
+		return func(r *record, _ *[]line) {
+			j := r.jobs[id]
+			change(&j)
+			r.jobs[id] = j
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil func(r *record, history *[]line)
+		says  string
+	}{
+		"a nominal time with two jobs": {edit(2, func(j *belfry.Job) { j.Nominal = second(0) }), "has jobs"},
+		"a nominal time that is lost": {func(r *record, _ *[]line) {
+			r.occurrences["tick"][1].Count, r.occurrences["tick"][1].Until = 1, time.Time{}
+		}, "should"},
+		"a skip without a reason":             {func(r *record, _ *[]line) { r.occurrences["tick"][1].Reason = "" }, "without a reason"},
+		"an occurrence whose job is gone":     {func(r *record, _ *[]line) { r.occurrences["tick"][0].JobID = 7 }, "does not exist"},
+		"an occurrence still in the buffer":   {func(r *record, _ *[]line) { r.occurrences["tick"][0].Decision = belfry.DecidedBuffered }, "still buffered"},
+		"a job that never ends":               {edit(2, func(j *belfry.Job) { j.State = belfry.JobRunning }), "has not ended"},
+		"a job that ends without a reason":    {edit(2, func(j *belfry.Job) { j.State = belfry.JobSkipped }), "without a reason"},
+		"two successes of one job":            {func(r *record, _ *[]line) { r.attempts[1][0].Outcome = belfry.OutcomeOK }, "with attempts"},
+		"a success that never was":            {func(_ *record, h *[]line) { *h = (*h)[:4] }, "never came to its end"},
+		"a success recorded as a failure":     {func(r *record, _ *[]line) { r.attempts[2][0].Outcome = belfry.OutcomeTimeout }, "the record says timeout"},
+		"leases that do not grow":             {func(r *record, h *[]line) { r.attempts[1][1].Lease = 9; (*h)[3].lease, (*h)[4].lease = 9, 9 }, "after lease 10"},
+		"an attempt that is not recorded":     {func(r *record, _ *[]line) { r.attempts[1] = r.attempts[1][1:] }, "are recorded"},
+		"a start that is not recorded":        {func(_ *record, h *[]line) { *h = append(*h, line{"start", "quick", 2, 2, 13, second(3)}) }, "ran as attempt 2"},
+		"two starts under one lease":          {func(_ *record, h *[]line) { *h = append(*h, (*h)[3]) }, "started twice"},
+		"an old lease that works after a new": {func(_ *record, h *[]line) { *h = append(*h, line{"end", "quick", 1, 1, 10, second(0)}) }, "came after lease 12"},
+		"a job that nobody knows":             {func(_ *record, h *[]line) { *h = append(*h, line{"start", "quick", 9, 1, 20, second(0)}) }, "is not in the record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, history := good()
+			c.spoil(&r, &history)
+			if found := judge(r, history); !strings.Contains(strings.Join(found, "\n"), c.says) {
+				t.Errorf("not found; it says: %q", found)
+			}
+		})
+	}
+}

@@ -1,0 +1,289 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// line is what a command wrote down about itself.
+type line struct {
+	what    string // start, error, end
+	task    string
+	job     int64
+	attempt int
+	lease   int64
+	nominal time.Time
+}
+
+// readHistory reads what the commands wrote, in the order they wrote it. Each
+// line was one write to a file opened for appending, so no line is torn.
+func readHistory(t testing.TB, file string) (all []line) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range strings.Lines(string(text)) {
+		var l line
+		var nominal string
+		if n, err := fmt.Sscan(row, &l.what, &l.task, &l.job, &l.attempt, &l.lease, &nominal); n != 6 {
+			t.Fatalf("line %q of the history: %v", row, err)
+		}
+		if nominal != "-" {
+			if l.nominal, err = time.Parse(time.RFC3339Nano, nominal); err != nil {
+				t.Fatalf("line %q of the history: %v", row, err)
+			}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// record is what Belfry says has happened.
+type record struct {
+	jobs        map[int64]belfry.Job
+	attempts    map[int64][]belfry.Attempt
+	occurrences map[string][]belfry.Occurrence
+}
+
+// verdict collects what is wrong, so that one look shows all of it.
+type verdict struct {
+	t interface {
+		Errorf(format string, args ...any)
+	}
+	wrong int
+}
+
+func (v *verdict) errorf(format string, args ...any) {
+	if v.wrong++; v.wrong <= 30 {
+		v.t.Errorf(format, args...)
+	}
+}
+
+// check compares the history with the record.
+func (c *chaos) check() {
+	c.t.Helper()
+	api := c.nodes[0].api
+	r := record{jobs: map[int64]belfry.Job{}, attempts: map[int64][]belfry.Attempt{}, occurrences: map[string][]belfry.Occurrence{}}
+	for _, j := range allJobs(c.t, api, belfry.JobFilter{}) {
+		r.jobs[j.ID] = j
+		r.attempts[j.ID] = must[[]belfry.Attempt](c.t)(api.Attempts(c.t.Context(), "default", j.ID))
+	}
+	for name := range grid {
+		r.occurrences[name] = allOccurrences(c.t, api, name)
+	}
+	r.occurrences["loop"] = allOccurrences(c.t, api, "loop")
+	history := readHistory(c.t, c.history)
+
+	v := &verdict{t: c.t}
+	checkJobs(v, r)
+	checkHistory(v, r, history)
+	for name, step := range grid {
+		checkPlan(v, name, r.occurrences[name], step)
+	}
+	for name, list := range r.occurrences {
+		checkOccurrences(v, name, list, r)
+	}
+	c.checkAcknowledged(v, r)
+	for _, why := range c.refused {
+		v.errorf("a client was refused: %s", why)
+	}
+	c.summarize(v, r, history)
+}
+
+// checkJobs looks at each job alone: it ended, once, and its attempts stand in
+// order under leases that grow.
+func checkJobs(v *verdict, r record) {
+	for id, j := range r.jobs {
+		as := r.attempts[id]
+		if !j.State.Final() {
+			v.errorf("job %d has not ended: %s", id, j.State)
+		}
+		if j.State != belfry.JobSucceeded && j.Reason == "" {
+			v.errorf("job %d is %s without a reason", id, j.State)
+		}
+		if j.State == belfry.JobFailed {
+			v.errorf("job %d of %s failed although every task succeeds in time: %s %s, %d of %d", id, j.Task, j.Reason, j.Error, j.Failures, j.MaxAttempts)
+		}
+		if j.Attempt != len(as) {
+			v.errorf("job %d began %d attempts, and %d are recorded", id, j.Attempt, len(as))
+		}
+		ok := 0
+		for i, a := range as {
+			if a.Number != i+1 || i > 0 && a.Lease <= as[i-1].Lease {
+				v.errorf("job %d: attempt %d has number %d and lease %d, after lease %d", id, i+1, a.Number, a.Lease, as[max(i-1, 0)].Lease)
+			}
+			if a.Outcome == belfry.OutcomeOK {
+				ok++
+			}
+		}
+		if (j.State == belfry.JobSucceeded) != (ok == 1) || ok > 1 || ok == 1 && as[len(as)-1].Outcome != belfry.OutcomeOK {
+			v.errorf("job %d is %s with attempts %v", id, j.State, outcomes(as))
+		}
+	}
+}
+
+// checkHistory compares what commands say with what is recorded of them.
+func checkHistory(v *verdict, r record, history []line) {
+	type try struct{ job, lease int64 }
+	started, finished := map[try]bool{}, map[try]bool{}
+	newest := map[int64]int64{}
+	for _, l := range history {
+		j, known := r.jobs[l.job]
+		if !known {
+			v.errorf("job %d ran and is not in the record: %+v", l.job, l)
+			continue
+		}
+		at := try{l.job, l.lease}
+		if l.lease < newest[l.job] {
+			v.errorf("job %d: %s under lease %d came after lease %d had started", l.job, l.what, l.lease, newest[l.job])
+		}
+		newest[l.job] = l.lease
+		as := r.attempts[l.job]
+		if l.attempt < 1 || l.attempt > len(as) || as[l.attempt-1].Lease != l.lease {
+			v.errorf("job %d ran as attempt %d under lease %d, and the record has %d attempts: %+v", l.job, l.attempt, l.lease, len(as), as)
+			continue
+		}
+		if !l.nominal.Equal(j.Nominal) {
+			v.errorf("job %d ran for %s, and the record says %s", l.job, l.nominal, j.Nominal)
+		}
+		outcome := as[l.attempt-1].Outcome
+		switch l.what {
+		case "start":
+			if started[at] {
+				v.errorf("job %d started twice under lease %d", l.job, l.lease)
+			}
+			started[at] = true
+		case "error":
+			if outcome == belfry.OutcomeOK {
+				v.errorf("job %d failed under lease %d, and the record says ok", l.job, l.lease)
+			}
+		case "end":
+			finished[at] = true
+			// A success may be lost on the way to the record, never turned into something else.
+			if outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost {
+				v.errorf("job %d came to its end under lease %d, and the record says %s: %s", l.job, l.lease, outcome, as[l.attempt-1].Error)
+			}
+		}
+	}
+	for id, as := range r.attempts {
+		for _, a := range as {
+			if a.Outcome == belfry.OutcomeOK && !finished[try{id, a.Lease}] {
+				v.errorf("job %d succeeded under lease %d in the record, and never came to its end", id, a.Lease)
+			}
+		}
+	}
+}
+
+// checkPlan wants every nominal time from the first to the last exactly once.
+func checkPlan(v *verdict, name string, list []belfry.Occurrence, step time.Duration) {
+	if len(list) == 0 {
+		v.errorf("schedule %s has no occurrence", name)
+		return
+	}
+	expect := list[0].Nominal
+	for _, o := range list {
+		last := o.Nominal
+		if !o.Until.IsZero() {
+			last = o.Until
+		}
+		if !o.Nominal.Equal(expect) {
+			v.errorf("schedule %s: %s stands where %s should", name, o.Nominal.Format(time.RFC3339Nano), expect.Format(time.RFC3339Nano))
+		}
+		if n := int(last.Sub(o.Nominal)/step) + 1; n != o.Count {
+			v.errorf("schedule %s: the row from %s to %s counts %d and not %d", name, o.Nominal, last, o.Count, n)
+		}
+		expect = last.Add(step)
+	}
+}
+
+// checkOccurrences wants a job, of this nominal time and no other, or a reason.
+func checkOccurrences(v *verdict, name string, list []belfry.Occurrence, r record) {
+	byTime := map[int64][]int64{}
+	for id, j := range r.jobs {
+		if j.Schedule == name && j.Trigger == belfry.TriggerSchedule {
+			byTime[j.Nominal.UnixMicro()] = append(byTime[j.Nominal.UnixMicro()], id)
+		}
+	}
+	for at, ids := range byTime {
+		if len(ids) > 1 {
+			v.errorf("schedule %s has jobs %v for %s", name, ids, time.UnixMicro(at).UTC())
+		}
+	}
+	jobs := 0
+	for _, o := range list {
+		switch o.Decision {
+		case belfry.DecidedJob:
+			jobs++
+			if j, ok := r.jobs[o.JobID]; !ok || !j.Nominal.Equal(o.Nominal) {
+				v.errorf("schedule %s: the job %d of %s does not exist, or is for %s", name, o.JobID, o.Nominal, j.Nominal)
+			}
+		case belfry.DecidedSkipped:
+			if o.Reason == "" {
+				v.errorf("schedule %s: %s was skipped without a reason", name, o.Nominal)
+			}
+		default:
+			v.errorf("schedule %s: %s is still %s", name, o.Nominal, o.Decision)
+		}
+	}
+	if jobs != len(byTime) {
+		v.errorf("schedule %s has %d occurrences with a job, and jobs for %d times", name, jobs, len(byTime))
+	}
+}
+
+// checkAcknowledged wants every job that a client was told of.
+func (c *chaos) checkAcknowledged(v *verdict, r record) {
+	keys := map[string]int64{}
+	for id, j := range r.jobs {
+		if j.Key == "" {
+			continue
+		}
+		if other, twice := keys[j.Key]; twice {
+			v.errorf("key %s has jobs %d and %d", j.Key, other, id)
+		}
+		keys[j.Key] = id
+	}
+	for key, id := range c.acked {
+		if j := r.jobs[id]; j.Key != key || j.State != belfry.JobSucceeded {
+			v.errorf("job %d was acknowledged for %s, and is %q for %q", id, key, j.State, j.Key)
+		}
+	}
+}
+
+// summarize says what was gone through, and wants it to have been enough.
+func (c *chaos) summarize(v *verdict, r record, history []line) {
+	tries, reasons := map[belfry.Outcome]int{}, map[belfry.Reason]int{}
+	for _, as := range r.attempts {
+		for _, a := range as {
+			tries[a.Outcome]++
+		}
+	}
+	for _, list := range r.occurrences {
+		for _, o := range list {
+			if o.Decision == belfry.DecidedSkipped {
+				reasons[o.Reason] += o.Count
+			}
+		}
+	}
+	runs := map[string]int{}
+	for _, j := range r.jobs {
+		runs[j.Schedule]++
+	}
+	c.t.Logf("%d jobs by schedule %v, %d acknowledged to clients, attempts %v, nominal times skipped %v, %d lines of history",
+		len(r.jobs), runs, len(c.acked), tries, reasons, len(history))
+	if tries[belfry.OutcomeLost] == 0 || tries[belfry.OutcomeError] == 0 || len(c.acked) < 10 {
+		v.errorf("too little happened to prove anything")
+	}
+	for _, n := range c.nodes {
+		if strings.Contains(n.stderr.String(), "level=ERROR") || strings.Contains(n.stderr.String(), "panic:") {
+			v.errorf("%s logged errors:\n%s", n.name, tail(n.stderr.String()))
+		}
+	}
+}

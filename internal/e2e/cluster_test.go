@@ -1,0 +1,306 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// soonLost is when the jobs of a node that was killed are with others: its
+// session ends, the grace for late signs ends, and an engine looks.
+const soonLost = 20 * time.Second
+
+func soon(name string, t *belfry.Task) { // retried at once
+	t.Name, t.Retry = name, belfry.Retry{MaxAttempts: 5, Delay: belfry.Duration(50 * time.Millisecond), Backoff: belfry.BackoffFixed}
+}
+
+func TestThreeNodesShareTheWork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.New(t))
+	var nodes []*node
+	for range 3 {
+		nodes = append(nodes, s.serve("--allow-commands", "--queues", "default=2"))
+	}
+	n := nodes[0]
+	n.shellTask("work", "sleep 0.2")
+	n.shellTask("tick", "true")
+	s.run("schedule", "create", "tick", "--task", "tick", "--cron", "* * * * * *", "--overlap", "allow")
+
+	var ids []int64
+	for i := range 60 {
+		ids = append(ids, nodes[i%3].enqueue("work").ID)
+	}
+	workers := map[string]int{}
+	for _, id := range ids {
+		n.becomes(id, patience, belfry.JobSucceeded)
+		as := n.attempts(id)
+		if len(as) != 1 {
+			t.Errorf("job %d has attempts %v", id, outcomes(as))
+		}
+		workers[as[0].Worker]++
+	}
+	if len(workers) != 3 {
+		t.Errorf("60 jobs went to %v", workers)
+	}
+	eventually(t, patience, "the schedule has run five times", func() (bool, string) {
+		jobs := allJobs(t, n.api, belfry.JobFilter{Schedule: "tick", States: []belfry.JobState{belfry.JobSucceeded}})
+		return len(jobs) >= 5, fmt.Sprint(len(jobs))
+	})
+	must[belfry.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "seen enough"))
+	v := &verdict{t: t}
+	checkPlan(v, "tick", allOccurrences(t, n.api, "tick"), time.Second)
+	seen := map[time.Time]int64{}
+	for _, j := range allJobs(t, nodes[2].api, belfry.JobFilter{Schedule: "tick"}) {
+		if other, twice := seen[j.Nominal]; twice {
+			t.Errorf("%s has jobs %d and %d", j.Nominal, other, j.ID)
+		}
+		seen[j.Nominal] = j.ID
+	}
+	s.run("worker", "list").says("node-1 +active").says("node-2 +active").says("node-3 +active")
+	s.run("doctor", "--within", "20s").says("^all is well$")
+}
+
+func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.New(t))
+	one := s.serve("--allow-commands", "--session-ttl", "1s")
+	const forever = `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`
+	one.shellTask("patient", forever, func(t *belfry.Task) { soon("patient", t) })
+	one.shellTask("once", forever, func(t *belfry.Task) {
+		soon("once", t)
+		t.Retry.OnLost = belfry.OnLostFail
+	})
+	var ids []int64
+	for range 4 {
+		ids = append(ids, one.enqueue("patient").ID)
+	}
+	fragile := one.enqueue("once").ID
+	for _, id := range append(ids, fragile) {
+		one.becomes(id, patience, belfry.JobRunning)
+	}
+	two := s.serve("--allow-commands", "--session-ttl", "1s") // idle, and alive when the other is not
+	one.kill()
+	killed := time.Now()
+
+	two.logs(soonLost, `msg="lost work released" sessions=1 jobs=5`)
+	if took := time.Since(killed); took < 5*time.Second {
+		t.Errorf("given up after %s, although a worker has %s", took, belfry.LostGrace)
+	}
+	for _, id := range ids {
+		two.becomes(id, patience, belfry.JobSucceeded)
+		as := two.attempts(id)
+		if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[1].Worker != "node-2" || as[1].Lease <= as[0].Lease {
+			t.Errorf("job %d has attempts %+v", id, as)
+		}
+	}
+	j := two.becomes(fragile, patience, belfry.JobFailed)
+	if j.Reason != belfry.ReasonLost {
+		t.Errorf("the job that must not start twice failed for reason %q: %s", j.Reason, j.Error)
+	}
+	s.run("worker", "list", "--ended").says("node-1 +lost").says("node-2 +active")
+}
+
+// A node is stopped past its lease with SIGSTOP while its command runs on, and
+// goes on afterwards.
+func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.New(t))
+	sleeper := s.serve("--allow-commands", "--session-ttl", "1s", "--log-level", "debug")
+	gate := filepath.Join(s.dir, "gate")
+	sleeper.shellTask("nap", "while [ ! -e "+gate+" ]; do sleep 0.05; done", func(t *belfry.Task) { soon("nap", t) })
+	id := sleeper.enqueue("nap").ID
+	sleeper.becomes(id, patience, belfry.JobRunning)
+	lease := must[belfry.Job](t)(sleeper.api.Job(t.Context(), "default", id)).Lease
+	awake := s.serve("--allow-commands", "--session-ttl", "1s")
+
+	sleeper.signal(syscall.SIGSTOP)
+	s.write("gate", "") // the command ends, and nobody hears of it yet
+	awake.logs(soonLost, `msg="lost work released" sessions=1 jobs=1`)
+	awake.becomes(id, patience, belfry.JobSucceeded)
+	sleeper.signal(syscall.SIGCONT)
+
+	// Whether its own clock or the answer to its report is first, it is told.
+	sleeper.logs(patience, `session could not be renewed in time, stopping its jobs|result came too late and was discarded|session was given up by the broker`)
+	sleeper.logs(patience, `(?s)"worker serves".*"worker serves"`)
+
+	as := awake.attempts(id)
+	if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[0].Worker != "node-1" || as[0].Lease != lease || as[1].Worker != "node-2" {
+		t.Errorf("attempts: %+v", as)
+	}
+	// It works again, under its new session.
+	awake.signal(syscall.SIGTERM)
+	if code := awake.ended(patience); code != 0 {
+		t.Errorf("the other node ended with %d", code)
+	}
+	s.server = sleeper.url
+	again := sleeper.enqueue("nap").ID
+	sleeper.becomes(again, patience, belfry.JobSucceeded)
+	if as := sleeper.attempts(again); as[0].Worker != "node-1" {
+		t.Errorf("attempts: %+v", as)
+	}
+	if got := fmt.Sprint(outcomes(sleeper.attempts(id))); got != "[lost ok]" {
+		t.Errorf("the first job's attempts are now %s", got)
+	}
+}
+
+// A node freezes in the middle of a transaction, with rows locked. So does one
+// whose network is cut: PostgreSQL notices neither by itself for hours.
+func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	s := newSite(t, url+"&application_name=frozen")
+	frozen := s.serve("--allow-commands", "--session-ttl", "1s")
+	s.database = url
+	frozen.shellTask("first", `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`, func(t *belfry.Task) { soon("first", t) })
+	frozen.shellTask("quick", "true", func(t *belfry.Task) { soon("quick", t) })
+	s.run("schedule", "create", "tick", "--task", "quick", "--cron", "* * * * * *", "--overlap", "allow")
+	id := frozen.enqueue("first").ID
+	session := frozen.becomes(id, patience, belfry.JobRunning).Session
+
+	busy, calm := context.WithCancel(t.Context())
+	defer calm()
+	for range 4 { // so that it is in a transaction on its session most of the time
+		go func() {
+			for busy.Err() == nil {
+				_, _ = frozen.api.Renew(busy, session, nil)
+			}
+		}()
+	}
+	db := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	ask := func(query string) (text string) {
+		t.Helper()
+		if err := db.QueryRow(t.Context(), query).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	eventually(t, patience, "the node is frozen in a transaction that locks its session", func() (bool, string) {
+		frozen.signal(syscall.SIGSTOP)
+		for range 5 { // what the backends were doing comes to its end
+			held := ask(`
+				select count(*)::text
+				from pg_stat_activity a join pg_locks l on l.pid = a.pid join pg_class c on c.oid = l.relation
+				where a.application_name = 'frozen' and a.state = 'idle in transaction' and l.mode = 'RowExclusiveLock' and c.relname = 'sessions'`)
+			if held != "0" {
+				return true, ""
+			}
+		}
+		frozen.signal(syscall.SIGCONT)
+		return false, "not caught yet"
+	})
+	calm()
+	stopped := time.Now()
+	other := s.serve("--allow-commands", "--session-ttl", "1s")
+	blocked := func() string {
+		return ask(`
+			select coalesce(string_agg(pid || ' ' || application_name || ' ' || state || ', blocked by ' || pg_blocking_pids(pid)::text || ': ' || query, E'\n'), 'nobody')
+			from pg_stat_activity
+			where datname = current_database() and (cardinality(pg_blocking_pids(pid)) > 0 or application_name = 'frozen' and state <> 'idle')`)
+	}
+	eventually(t, soonLost, "the frozen node's job has been done by the other", func() (bool, string) {
+		j := must[belfry.Job](t)(other.api.Job(t.Context(), "default", id))
+		return j.State == belfry.JobSucceeded, fmt.Sprintf("it is %s; who waits for whom:\n%s", j.State, blocked())
+	})
+	eventually(t, patience, "the schedule goes on", func() (bool, string) {
+		jobs := must[belfry.Page[belfry.Job]](t)(other.api.Jobs(t.Context(), belfry.JobFilter{Schedule: "tick", States: []belfry.JobState{belfry.JobSucceeded}}))
+		return len(jobs.Items) > 0 && jobs.Items[0].Nominal.After(stopped.Add(5*time.Second)), blocked()
+	})
+	frozen.signal(syscall.SIGCONT)
+	readyWithin(t, frozen.url, patience, 200)
+}
+
+// A worker written by hand that reports after it was given up: the answer
+// says that it came too late, the node says so in its log, and the record
+// keeps one success.
+func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		n := s.serve("--roles", "api,engine", "--session-ttl", "1s")
+		n.shellTask("work", "true", func(t *belfry.Task) { soon("work", t) })
+		id := n.enqueue("work").ID
+		open := func() belfry.Session {
+			return must[belfry.Session](t)(n.api.OpenSession(t.Context(), belfry.WorkerInfo{
+				Name: "by-hand", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1},
+			}))
+		}
+		claim := func(session belfry.Session) belfry.Ref {
+			var got belfry.Claim
+			eventually(t, soonLost, "the job is claimed", func() (bool, string) {
+				var err error
+				got, err = n.api.Claim(t.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+				return err == nil && len(got.Jobs) == 1, fmt.Sprint(err)
+			})
+			return belfry.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
+		}
+		zombie := open()
+		old := claim(zombie)
+		n.logs(soonLost, `msg="lost work released" sessions=1 jobs=1`)
+		if _, err := n.api.Claim(t.Context(), belfry.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); belfry.CodeOf(err) != belfry.Unauthorized {
+			t.Errorf("a claim under a lost session: %v", err)
+		}
+		if r := must[belfry.Renewal](t)(n.api.Renew(t.Context(), zombie.ID, []belfry.Ref{old})); !r.Lost {
+			t.Errorf("a renewal of a lost session: %+v", r)
+		}
+
+		healthy := open()
+		fresh := claim(healthy)
+		if fresh.JobID != id || fresh.Lease <= old.Lease {
+			t.Fatalf("claimed %+v after %+v", fresh, old)
+		}
+		finish := func(session belfry.Session, ref belfry.Ref) belfry.Finished {
+			return must[[]belfry.Finished](t)(n.api.Finish(t.Context(), session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}))[0]
+		}
+		if f := finish(zombie, old); !f.Stale {
+			t.Errorf("a late finish: %+v", f)
+		}
+		n.logs(patience, fmt.Sprintf(`msg="late finish refused" job=%d lease=%d`, old.JobID, old.Lease))
+		if f := finish(healthy, fresh); f.Stale || f.State != belfry.JobSucceeded {
+			t.Errorf("the finish under the newer lease: %+v", f)
+		}
+		if f := finish(zombie, old); !f.Stale {
+			t.Errorf("a late finish after the end: %+v", f)
+		}
+		if got := fmt.Sprint(outcomes(n.attempts(id))); got != "[lost ok]" {
+			t.Errorf("attempts: %s", got)
+		}
+	})
+}
+
+func TestRolesAreSplitOverNodes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.New(t))
+	front := s.serve("--roles", "api")
+	front.shellTask("where", `echo "ran on $(hostname)"`)
+	s.run("schedule", "create", "often", "--task", "where", "--every", "1s")
+	id := front.enqueue("where").ID
+	s.run("job", "why", fmt.Sprint(id)).says("a worker lives")
+	s.fails(1, "FAIL  workers: there is none", "doctor", "--within", "1s").says("start a node with the role worker")
+
+	back := s.launchServe("--roles", "engine,worker", "--allow-commands")
+	back.says(back.stdout, patience, `^  roles +engine, worker$`)
+	front.becomes(id, patience, belfry.JobSucceeded)
+	s.awaits(`where +succeeded .* often`, "job", "list")
+	s.run("worker", "list").says("node-2 +active").says("command")
+	if strings.Contains(s.run("worker", "list").stdout, "node-1") {
+		t.Error("the node that only serves the API is among the workers")
+	}
+	s.run("doctor", "--within", "20s").says("^all is well$")
+
+	// The API lives whatever the workers do.
+	back.kill()
+	s.run("job", "list").says("succeeded")
+	if code := get(t, front.url+"/readyz", "").StatusCode; code != 200 {
+		t.Errorf("/readyz answers %d", code)
+	}
+}

@@ -1,0 +1,140 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// workerSite is a machine that has a token and nothing else.
+func workerSite(t testing.TB, token string) *site {
+	far := newSite(t, "")
+	far.write("worker.token", token)
+	return far
+}
+
+// work starts a remote worker.
+func (s *site) work(server string, flags ...string) *process {
+	s.t.Helper()
+	argv := append([]string{belfryPath(), "worker", "--server", server, "--token-file", filepath.Join(s.dir, "worker.token")}, flags...)
+	return launch(s.t, "worker", s.dir, s.environ(), argv, "")
+}
+
+func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		address := freePort(t)
+		flags := []string{"--roles", "api,engine", "--listen", address, "--session-ttl", "10s"}
+		n := s.serve(flags...)
+		secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
+		far := workerSite(t, secret)
+		w := far.work(n.url, "--allow-commands", "--name", "far-1")
+		w.logs(patience, `"worker serves" worker=far-1`)
+
+		n.shellTask("show", "env; pwd; ls")
+		id := n.enqueue("show").ID
+		n.becomes(id, patience, belfry.JobSucceeded)
+		log := s.run("job", "logs", strconv.FormatInt(id, 10)).stdout
+		for _, secret := range []string{strings.TrimSpace(secret), s.token(), "postgres://", "belfry.db", "BELFRY_TOKEN"} {
+			if strings.Contains(log, secret) {
+				t.Errorf("the command sees %q:\n%s", secret, log)
+			}
+		}
+		if as := n.attempts(id); as[0].Worker != "far-1" {
+			t.Errorf("attempts: %+v", as)
+		}
+		s.run("worker", "list").says("far-1 +active +. +command,http|far-1 +active")
+
+		// It may work, and nothing else.
+		far.server = n.url
+		far.fails(5, "needs the scope", "task", "list", "--token-file", "worker.token")
+
+		// The server goes away while a job runs, and comes back at its address:
+		// the job goes on meanwhile and its result is delivered.
+		n.shellTask("through", "sleep 2", func(t *belfry.Task) { soon("through", t) })
+		id = n.enqueue("through").ID
+		n.becomes(id, patience, belfry.JobRunning)
+		n.kill()
+		w.logs(patience, `broker call fails, trying again`)
+		n = s.serve(flags...)
+		n.becomes(id, patience, belfry.JobSucceeded)
+		if as := n.attempts(id); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeOK}) {
+			t.Errorf("the job that ran meanwhile: %v", outcomes(as))
+		}
+		id = n.enqueue("show").ID
+		n.becomes(id, patience, belfry.JobSucceeded)
+
+		// A drained worker is asked for no more; an ended one leaves in order.
+		w.signal(syscall.SIGTERM)
+		if code := w.ended(patience); code != 0 {
+			t.Errorf("the worker ended with %d", code)
+		}
+		s.run("worker", "list", "--ended").says("far-1 +ended")
+	})
+}
+
+// refusesWorker wants a worker with this token to end, and to say why.
+func refusesWorker(t testing.TB, server, token, pattern string) {
+	t.Helper()
+	w := workerSite(t, token).work(server, "--allow-commands")
+	if code := w.ended(patience); code != 5 {
+		t.Errorf("a worker that should be refused (%s) ended with %d\n%s", pattern, code, w.stderr)
+	}
+	w.logs(time.Second, pattern)
+	w.logs(time.Second, "^try: ")
+}
+
+func TestATokenWithoutTheScopeEndsAWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "sqlite:belfry.db")
+	n := s.serve("--roles", "api,engine")
+	reader := s.run("token", "create", "reader", "--scope", "read", "--for", "*").stdout
+	refusesWorker(t, n.url, reader, "^error: .*scope worker")
+}
+
+func TestATokenThatIsNotGoodEndsAWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "sqlite:belfry.db")
+	n := s.serve("--roles", "api,engine", "--session-ttl", "1s")
+
+	refused := func(token, pattern string) {
+		t.Helper()
+		refusesWorker(t, n.url, token, pattern)
+	}
+	refused("bly_nonsense", "^error: ")
+	brief := s.run("token", "create", "brief", "--scope", "worker", "--for", "*", "--expires", "1s").stdout
+	eventually(t, patience, "the token has expired", func() (bool, string) {
+		a, err := request("GET", n.url+"/v1/queues", strings.TrimSpace(brief), "")
+		return err == nil && a.StatusCode == 401, a.Body
+	})
+	refused(brief, "expired")
+	gone := s.run("token", "create", "gone", "--scope", "worker", "--for", "*").stdout
+	s.run("token", "revoke", "gone")
+	refused(gone, "revoked")
+
+	// Revoked under way: what runs is stopped, and goes to somebody else.
+	secret := s.run("token", "create", "later", "--scope", "worker", "--for", "*").stdout
+	far := workerSite(t, secret)
+	w := far.work(n.url, "--allow-commands", "--name", "far-1")
+	pid := filepath.Join(far.dir, "pid")
+	n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *belfry.Task) { soon("long", t) })
+	id := n.enqueue("long").ID
+	running := pidOf(t, pid)
+	s.run("token", "revoke", "later")
+	w.logs(patience, "stopping its jobs")
+	eventually(t, patience, "the command is gone", func() (bool, string) { return !alive(running), "it lives" })
+	w.logs(patience, "revoked")
+	other := s.run("token", "create", "other", "--scope", "worker", "--for", "*").stdout
+	workerSite(t, other).work(n.url, "--allow-commands", "--name", "far-2")
+	eventually(t, patience, "the other worker has the job", func() (bool, string) {
+		j := must[belfry.Job](t)(n.api.Job(t.Context(), "default", id))
+		return j.State == belfry.JobRunning && j.Attempt == 2, string(j.State)
+	})
+}

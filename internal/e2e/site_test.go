@@ -1,0 +1,345 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// databases are what every node can stand on.
+var databases = []struct {
+	name string
+	make func(t testing.TB) string
+}{
+	{"sqlite", func(testing.TB) string { return "sqlite:belfry.db" }},
+	{"postgres", func(t testing.TB) string { return pgtest.New(t) }},
+}
+
+// onEach runs a test on both databases, at the same time.
+func onEach(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Parallel()
+	for _, db := range databases {
+		t.Run(db.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newSite(t, db.make(t)))
+		})
+	}
+}
+
+// site is a user's folder, home and database, and the processes he starts
+// there. Nothing of the machine's own Belfry reaches into it.
+type site struct {
+	t        *scene
+	dir      string
+	database string
+	server   string // where the verbs of the command line go
+	env      []string
+	nodes    int
+}
+
+func newSite(t testing.TB, database string) *site {
+	return &site{t: &scene{t}, dir: t.TempDir(), database: database}
+}
+
+// step is a test within the test. Processes that it starts end with it.
+func (s *site) step(t *testing.T, name string, do func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		before := s.t.TB
+		s.t.TB = t
+		defer func() { s.t.TB = before }()
+		do(t)
+	})
+}
+
+func (s *site) environ() []string {
+	env := []string{
+		"PATH=" + binDir + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + s.dir, "XDG_CONFIG_HOME=" + filepath.Join(s.dir, ".config"), "TMPDIR=" + s.dir, "LANG=C.UTF-8",
+		"BELFRY_LISTEN=127.0.0.1:1", // where no server answers, whatever runs on this machine
+	}
+	if s.postgres() {
+		env = append(env, "DATABASE_URL="+s.database)
+	}
+	if s.server != "" {
+		env = append(env, "BELFRY_SERVER="+s.server)
+	}
+	return append(env, s.env...)
+}
+
+// node is a belfry serve that is ready.
+type node struct {
+	*process
+	site *site
+	url  string
+	api  *httpapi.Client // as admin
+}
+
+// serve starts a node on any free port, unless the flags name one, and waits
+// until it is ready. The verbs of the command line go to it from then on.
+func (s *site) serve(flags ...string) *node {
+	s.t.Helper()
+	p := s.launchServe(flags...)
+	n := &node{process: p, site: s}
+	n.url = p.says(p.stdout, patience, `^  api +(http://\S+)$`)[1]
+	p.says(p.stdout, patience, `^Next, in another terminal: `)
+	s.server, n.api = n.url, s.client(n.url)
+	return n
+}
+
+// launchServe starts a node and does not wait for it.
+func (s *site) launchServe(flags ...string) *process {
+	s.t.Helper()
+	s.nodes++
+	name := "node-" + strconv.Itoa(s.nodes)
+	argv := []string{belfryPath(), "serve", "--name", name}
+	if !slices.Contains(flags, "--listen") {
+		argv = append(argv, "--listen", "127.0.0.1:0")
+	}
+	return launch(s.t, name, s.dir, s.environ(), append(argv, flags...), "")
+}
+
+func (s *site) postgres() bool { return strings.HasPrefix(s.database, "postgres") }
+
+func (s *site) tokenFile() string {
+	if s.postgres() {
+		return filepath.Join(s.dir, ".config", "belfry", "token")
+	}
+	return filepath.Join(s.dir, "belfry.token")
+}
+
+func (s *site) token() string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.tokenFile())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// client is the API as the token of the first start may use it.
+func (s *site) client(url string) *httpapi.Client {
+	s.t.Helper()
+	c, err := httpapi.NewClient(url, s.token(), httpapi.ClientOptions{Timeout: patience})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// result is what became of one command line.
+type result struct {
+	t      *scene
+	line   string
+	code   int
+	stdout string
+	stderr string
+}
+
+// try runs one command line, whatever comes of it.
+func (s *site) try(args ...string) result {
+	s.t.Helper()
+	return s.tryWith("", args...)
+}
+
+func (s *site) tryWith(stdin string, args ...string) result {
+	s.t.Helper()
+	return s.finish(launch(s.t, "belfry", s.dir, s.environ(), append([]string{belfryPath()}, args...), stdin))
+}
+
+// shell runs a line as a person would type it.
+func (s *site) shell(line string) result {
+	s.t.Helper()
+	return s.finish(launch(s.t, "sh", s.dir, s.environ(), []string{"/bin/sh", "-c", line}, ""))
+}
+
+func (s *site) finish(p *process) result {
+	s.t.Helper()
+	code := p.ended(2 * patience)
+	return result{s.t, strings.Join(p.cmd.Args[1:], " "), code, p.stdout.String(), p.stderr.String()}
+}
+
+// run runs one command line that must succeed.
+func (s *site) run(args ...string) result {
+	s.t.Helper()
+	r := s.try(args...)
+	r.exits(0)
+	return r
+}
+
+// fails runs one command line that must exit with a code and say something.
+func (s *site) fails(code int, pattern string, args ...string) result {
+	s.t.Helper()
+	r := s.try(args...)
+	r.exits(code)
+	r.says(pattern)
+	return r
+}
+
+func (r result) exits(code int) {
+	r.t.Helper()
+	if r.code != code {
+		r.t.Fatalf("belfry %s: exit code %d, want %d\n%s%s", r.line, r.code, code, r.stdout, r.stderr)
+	}
+}
+
+// says wants a pattern somewhere in what was written.
+func (r result) says(pattern string) result {
+	r.t.Helper()
+	if !regexp.MustCompile("(?m)" + pattern).MatchString(r.stdout + r.stderr) {
+		r.t.Errorf("belfry %s: does not say %s, but:\n%s%s", r.line, pattern, r.stdout, r.stderr)
+	}
+	return r
+}
+
+// as reads output that was asked for with -o json.
+func as[T any](r result) (v T) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
+		r.t.Fatalf("belfry %s: not JSON: %v\n%s", r.line, err, r.stdout)
+	}
+	return v
+}
+
+// must fails the test for an error of the API.
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// enqueue asks for a job by the API.
+func (n *node) enqueue(task string, change ...func(*belfry.NewJob)) belfry.Job {
+	n.t.Helper()
+	j := belfry.NewJob{Task: task}
+	for _, c := range change {
+		c(&j)
+	}
+	made, err := n.api.Enqueue(n.t.Context(), []belfry.NewJob{j})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return made[0].Job
+}
+
+// shellTask makes a task that runs a script.
+func (n *node) shellTask(name, script string, change ...func(*belfry.Task)) {
+	n.t.Helper()
+	v := belfry.Task{Name: name, Command: &belfry.Command{Shell: script}, Timeout: belfry.Duration(time.Minute)}
+	for _, c := range change {
+		c(&v)
+	}
+	if _, err := n.api.CreateTask(n.t.Context(), v); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// becomes waits until a job is in one of the states.
+func (n *node) becomes(id int64, within time.Duration, states ...belfry.JobState) belfry.Job {
+	n.t.Helper()
+	var j belfry.Job
+	eventually(n.t, within, "job "+strconv.FormatInt(id, 10)+" is "+join(states), func() (bool, string) {
+		var err error
+		if j, err = n.api.Job(n.t.Context(), "default", id); err != nil {
+			return false, err.Error()
+		}
+		return slices.Contains(states, j.State), "it is " + string(j.State) + ": " + j.Error
+	})
+	return j
+}
+
+func join[T ~string](list []T) string {
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteString(" or ")
+		}
+		b.WriteString(string(v))
+	}
+	return b.String()
+}
+
+func (n *node) attempts(id int64) []belfry.Attempt {
+	n.t.Helper()
+	return must[[]belfry.Attempt](n.t)(n.api.Attempts(n.t.Context(), "default", id))
+}
+
+func outcomes(as []belfry.Attempt) []belfry.Outcome {
+	var list []belfry.Outcome
+	for _, a := range as {
+		list = append(list, a.Outcome)
+	}
+	return list
+}
+
+// allJobs reads every page of a list.
+func allJobs(t testing.TB, api *httpapi.Client, f belfry.JobFilter) (all []belfry.Job) {
+	t.Helper()
+	f.Limit = 1000
+	for {
+		p := must[belfry.Page[belfry.Job]](t)(api.Jobs(t.Context(), f))
+		all = append(all, p.Items...)
+		if f.Cursor = p.Next; p.Next == "" {
+			return all
+		}
+	}
+}
+
+// allOccurrences reads every page, oldest first.
+func allOccurrences(t testing.TB, api *httpapi.Client, schedule string) (all []belfry.Occurrence) {
+	t.Helper()
+	f := belfry.OccurrenceFilter{Namespace: "default", Schedule: schedule, Paging: belfry.Paging{Limit: 1000}}
+	for {
+		p := must[belfry.Page[belfry.Occurrence]](t)(api.Occurrences(t.Context(), f))
+		all = append(all, p.Items...)
+		if f.Cursor = p.Next; p.Next == "" {
+			slices.Reverse(all)
+			return all
+		}
+	}
+}
+
+var lastPort atomic.Int64
+
+// freePort finds a port below the range that the system hands out by itself,
+// for nodes that must come back to their address.
+func freePort(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		address := net.JoinHostPort("127.0.0.1", strconv.FormatInt(10000+(int64(os.Getpid())*37+lastPort.Add(1))%9000, 10))
+		if ln, err := net.Listen("tcp", address); err == nil {
+			_ = ln.Close()
+			return address
+		}
+	}
+	t.Fatal("found no free port")
+	return ""
+}
+
+// write makes a file in the folder of the site.
+func (s *site) write(name, text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
