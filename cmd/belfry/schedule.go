@@ -20,7 +20,7 @@ func (c *cli) scheduleCmd() *cobra.Command {
 	return noun("schedule", "When it runs: create, pause, look ahead", []string{"schedules"},
 		c.scheduleCreate(), c.scheduleList(), c.scheduleShow(), c.scheduleUpdate(), c.scheduleDelete(),
 		c.schedulePause(), c.scheduleResume(), c.scheduleTrigger(), c.scheduleOccurrences(),
-		c.scheduleNext(), c.scheduleExplain(), c.scheduleDiff(), c.scheduleUpcoming(), c.scheduleForecast())
+		c.scheduleNext(), c.scheduleExplain(), c.scheduleDiff(), c.scheduleUpcoming(), c.scheduleForecast(), c.scheduleCheck(), c.scheduleImport())
 }
 
 // scheduleFlags are the fields of a schedule that have a flag.

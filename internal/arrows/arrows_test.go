@@ -25,7 +25,7 @@ const module = "github.com/belfry-run/belfry"
 // module with all below it; root is the module's own folder without any below it.
 var may = func() map[string][]string {
 	words := []string{"root", "cron", "internal"}
-	siblings := []string{"blob", "config", "engine", "httpapi", "notify", "store", "transport", "ui", "worker"}
+	siblings := []string{"blob", "config", "engine", "httpapi", "intake", "notify", "store", "transport", "ui", "worker"}
 	table := map[string][]string{
 		"cron":     {},
 		"root":     {"cron"},
@@ -189,6 +189,7 @@ func TestVerdict(t *testing.T) {
 		"worker":           {module + "/worker/process", module + "/internal/x"},
 		"worker/process":   {module},
 		"httpapi":          {module, "github.com/danielgtaylor/huma/v2"},
+		"intake":           {module, module + "/cron", "github.com/goccy/go-yaml/parser"},
 		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module},
 		"cmd/belfry":       {module + "/app", module + "/httpapi", module},
 		"internal/pgtest":  {pgx, module, module + "/internal/x"},
@@ -216,6 +217,7 @@ func TestVerdict(t *testing.T) {
 		"worker":          {module + "/store/sqlite", module + "/httpapi", module + "/transport"},
 		"worker/process":  {module + "/engine"},
 		"httpapi":         {module + "/store", module + "/ui", module + "/worker"},
+		"intake":          {module + "/config", module + "/store"},
 		"ui":              {module + "/httpapi", module + "/store"},
 		"notify":          {module + "/engine"},
 		"transport":       {module + "/worker"},

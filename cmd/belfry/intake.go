@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/intake"
+)
+
+// intakeFlags are what reading other schedulers' files takes.
+type intakeFlags struct{ zone, format, queue string }
+
+func (f *intakeFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.zone, "zone", "", "where times are read that have no zone of their own; default: UTC")
+	fs.StringVar(&f.format, "format", "", "of a crontab: user, or system with a user before each command; default: found out")
+	fs.StringVar(&f.queue, "queue", "", "queue of the tasks; default: default")
+}
+
+func (f *intakeFlags) options() intake.Options {
+	return intake.Options{Zone: f.zone, Format: intake.Format(f.format), Queue: f.queue}
+}
+
+// readIntake reads a file, or standard input, as what kind says.
+func (c *cli) readIntake(kind, path string, o intake.Options) (intake.Result, error) {
+	in := c.stdin
+	if path != "-" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return intake.Result{}, belfry.InvalidField("FILE", path, err.Error(), "name a file, or - for standard input")
+		}
+		in = bytes.NewReader(text)
+	}
+	switch kind {
+	case "crontab":
+		return intake.Crontab(in, o)
+	case "k8s":
+		return intake.CronJobs(in, o)
+	case "":
+		return intake.Read(in, o)
+	}
+	return intake.Result{}, belfry.InvalidField("KIND", kind, "is not something to import", "crontab, k8s")
+}
+
+func (c *cli) scheduleCheck() *cobra.Command {
+	var f intakeFlags
+	cmd := &cobra.Command{
+		Use: "check FILE", Short: "Say what each line of a crontab, or each CronJob of Kubernetes, means", Args: cobra.ExactArgs(1),
+		Long: `Say what each line of a crontab, or each CronJob of Kubernetes, means, when it
+runs next, and what is wrong with it. Nothing is changed, and no server is
+needed. It ends with 2 when a line cannot be understood.`,
+		Example: `  crontab -l | belfry schedule check -
+  belfry schedule check /etc/crontab --zone Europe/Sofia
+  kubectl get cronjob -o yaml | belfry schedule check -`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := c.checkOutput(); err != nil {
+				return err
+			}
+			r, err := c.readIntake("", args[0], f.options())
+			if err != nil {
+				return err
+			}
+			if err := c.emit(r, func(w io.Writer) { c.drawIntake(w, r) }); err != nil {
+				return err
+			}
+			return r.Err()
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) drawIntake(w io.Writer, r intake.Result) {
+	paint := painter(c.colorOn(c.stdout))
+	for _, l := range r.Lines {
+		fmt.Fprintf(w, "%s %s\n", paint(styleDim, fmt.Sprintf("%4d", l.Number)), clip(l.Text, 100))
+		if l.Err != nil {
+			fmt.Fprintf(w, "     %s\n", paint(styleBad, l.Err.String()))
+			continue
+		}
+		if l.Means != "" {
+			fmt.Fprintf(w, "     %s\n", l.Means)
+		}
+		for i, t := range l.Next {
+			fmt.Fprintf(w, "     %s %s\n", [...]string{"next", "then"}[min(i, 1)], stamp(t))
+		}
+		for _, n := range l.Notes {
+			fmt.Fprintf(w, "     %s\n", paint(styleWarn, n))
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, paint(styleWarn, n))
+	}
+}
+
+func (c *cli) scheduleImport() *cobra.Command {
+	var f intakeFlags
+	var yes, dry, print bool
+	cmd := &cobra.Command{
+		Use: "import crontab|k8s FILE", Short: "Make tasks and schedules of a crontab, or of CronJobs of Kubernetes", Args: cobra.ExactArgs(2),
+		Long: `Make tasks and schedules of a crontab, or of CronJobs of Kubernetes. Lines that
+cannot be carried over are told and left out. The plan is shown first, as by
+apply; --print writes the definitions instead, to be kept and applied as a file.`,
+		Example: `  crontab -l | belfry schedule import crontab - --print > belfry.yaml
+  belfry schedule import crontab /etc/crontab --dry-run`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			if _, err := s.one(); err != nil {
+				return err
+			}
+			r, err := c.readIntake(args[0], args[1], f.options())
+			if err != nil {
+				return err
+			}
+			c.tellIntake(r)
+			if print {
+				return config.WriteYAML(c.stdout, r.Manifest)
+			}
+			defs := config.Definitions{Manifest: r.Manifest}
+			return c.apply(ctx, s, defs, belfry.ApplyOptions{Namespace: s.namespace, DryRun: dry}, yes)
+		}),
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the plan and do nothing")
+	cmd.Flags().BoolVar(&print, "print", false, "write the definitions as YAML and do nothing")
+	return cmd
+}
+
+// tellIntake says on stderr what was not carried over as it was.
+func (c *cli) tellIntake(r intake.Result) {
+	for _, l := range r.Lines {
+		if l.Err != nil {
+			fmt.Fprintf(c.stderr, "line %d left out: %s\n", l.Number, l.Err)
+		}
+		if len(l.Notes) > 0 {
+			fmt.Fprintf(c.stderr, "line %d: %s\n", l.Number, strings.Join(l.Notes, "; "))
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(c.stderr, n)
+	}
+}

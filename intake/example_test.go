@@ -1,0 +1,35 @@
+package intake_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/intake"
+)
+
+// A crontab is read whole: every line says what it means, or what is wrong
+// with it.
+func ExampleCrontab() {
+	file := `CRON_TZ=Europe/Sofia
+30 2 * * MON-FRI  /usr/local/bin/report.sh
+0 25 * * *        /usr/local/bin/backup.sh
+`
+	r, err := intake.Crontab(strings.NewReader(file), intake.Options{Now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range r.Lines {
+		if l.Err != nil {
+			fmt.Println(l.Err)
+			continue
+		}
+		fmt.Println(l.Schedule+":", l.Means)
+		fmt.Println("next", l.Next[0])
+	}
+	// Output:
+	// report: At 02:30 on Monday to Friday, Europe/Sofia time.
+	// next 2026-02-02 02:30:00 +0200 EET
+	// line 3, column 3, hour "25": is outside 0 to 23; understood so far: minute 0
+}

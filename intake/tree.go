@@ -1,0 +1,286 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxDepth bounds the nesting of a document. The parser recurses.
+const maxDepth = 64
+
+// maxKeys bounds the keys of one mapping. The parser takes the square of their
+// number: 50 s for the 80,000 that fit into a file.
+const maxKeys = 5000
+
+// tree is a document as data: a mapping, a list or a text, and where it
+// begins. Texts are what a person wrote, not what YAML takes them for.
+type tree struct {
+	at    place
+	kind  treeKind
+	text  string
+	list  []*tree
+	keys  []string // of a mapping, in their order
+	table map[string]*tree
+}
+
+type treeKind int
+
+const (
+	nothing treeKind = iota
+	scalar
+	sequence
+	mapping
+)
+
+// get follows keys down; it is never nil.
+func (t *tree) get(keys ...string) *tree {
+	for _, k := range keys {
+		next := t.table[k]
+		if next == nil {
+			return &tree{at: t.at}
+		}
+		t = next
+	}
+	return t
+}
+
+// document is one YAML document of a file, and what is wrong with it.
+type document struct {
+	root  *tree
+	first string // line of it that says anything
+	at    place
+	fault *misread
+}
+
+// misread is why a document could not be read.
+type misread struct {
+	at            place
+	message, hint string
+}
+
+func (m *misread) Error() string { return m.message }
+
+// documents reads each document of a file by itself, so that a fault in one
+// does not hide the others.
+func documents(text string) []document {
+	if s := strings.TrimSpace(text); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		text = strings.ReplaceAll(text, "\t", " ") // JSON may be indented with tabs, YAML not
+	}
+	var docs []document
+	lines, from := strings.SplitAfter(text, "\n"), 0
+	for i := 0; i <= len(lines); i++ {
+		// Nothing but a marker begins like this in the first column.
+		if i < len(lines) && !marks(lines[i], "---") && !marks(lines[i], "...") {
+			continue
+		}
+		if part := strings.Join(lines[from:i], ""); says(part) {
+			if d := readDocument(part, from); d.root != nil || d.fault != nil {
+				docs = append(docs, d)
+			}
+		}
+		if from = i + 1; i < len(lines) && len(strings.TrimRight(lines[i], " \t\r\n")) > 3 { // "--- text" or "--- # comment"
+			lines[i], from = "   "+lines[i][3:], i
+		}
+	}
+	return docs
+}
+
+// says reports whether a part holds anything but comments and directives.
+func says(part string) bool {
+	for line := range strings.Lines(part) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '%' {
+			return true
+		}
+	}
+	return false
+}
+
+func marks(line, marker string) bool {
+	rest, ok := strings.CutPrefix(line, marker)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n"))
+}
+
+// readDocument reads a part of a file that begins behind so many lines. The
+// parser is not ours: should it panic, the document is at fault and not the
+// program.
+func readDocument(text string, before int) (d document) {
+	first, line := firstLine(text)
+	d.first, d.at = line, place{line: before + 1 + first, column: 1}
+	fail := func(t *token.Token, message, hint string) document {
+		return document{first: line, at: d.at, fault: &misread{placeOf(t, before, d.at), message, hint}}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d = fail(nil, "is not YAML that can be read", "")
+		}
+	}()
+	tokens := lexer.Tokenize(text)
+	if deep := tooDeep(tokens); deep != nil {
+		return fail(deep, fmt.Sprintf("is nested more than %d levels deep", maxDepth), "")
+	}
+	if many := tooMany(tokens); many != nil {
+		return fail(many, fmt.Sprintf("is one key more than the %d that a mapping may have", maxKeys), "")
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // grow refuses them, sooner
+	if err != nil {
+		var ye yaml.Error
+		hint := ""
+		if strings.Contains(text, "{{") {
+			hint = "this looks like a template: render it first, as helm template does"
+		}
+		if errors.As(err, &ye) {
+			return fail(ye.GetToken(), "is not YAML: "+ye.GetMessage(), hint)
+		}
+		return fail(nil, "is not YAML: "+err.Error(), hint)
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		root, bad := growTree(doc.Body, before, d.at)
+		if bad != nil {
+			return document{first: line, at: d.at, fault: bad}
+		}
+		d.root = root
+		break
+	}
+	return d
+}
+
+// firstLine is the first line that says anything, and how many are before it.
+func firstLine(text string) (before int, first string) {
+	n := 0
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return n, line
+		}
+		n++
+	}
+	return 0, ""
+}
+
+func placeOf(t *token.Token, before int, otherwise place) place {
+	if t == nil || t.Position == nil || t.Position.Line < 1 {
+		return otherwise
+	}
+	return place{t.Position.Line + before, max(t.Position.Column, 1)}
+}
+
+// tooDeep is the token at which nesting gets deeper than the parser can take,
+// or nil. The columns in which lines begin say how deep they are; the indent
+// level of the tokens does not, it grows with every entry of some lists.
+func tooDeep(tokens token.Tokens) *token.Token {
+	flow, entries, line := 0, 0, 0
+	var open []int // columns
+	for _, t := range tokens {
+		if at := t.Position; at.Line != line {
+			line, entries = at.Line, 0
+			for len(open) > 0 && open[len(open)-1] >= at.Column {
+				open = open[:len(open)-1]
+			}
+			open = append(open, at.Column)
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType:
+			entries++
+		}
+		if flow > maxDepth || entries > maxDepth || len(open) > maxDepth {
+			return t
+		}
+	}
+	return nil
+}
+
+// tooMany is the token at which a mapping in block style has more keys than
+// the parser can take, or nil.
+func tooMany(tokens token.Tokens) *token.Token {
+	keys := map[int]int{} // so far, of the open mapping whose keys begin in a column
+	line, column, entry := 0, 0, false
+	for _, t := range tokens {
+		if t.Position.Line != line || entry {
+			if column = t.Position.Column; !entry { // an entry of a list ends what is deeper than its dash
+				maps.DeleteFunc(keys, func(c, _ int) bool { return c > column })
+			}
+			line, entry = t.Position.Line, false
+		}
+		switch t.Type {
+		case token.SequenceEntryType:
+			entry = true
+		case token.MappingValueType:
+			if keys[column]++; keys[column] > maxKeys {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// growTree makes data of a node. What makes YAML more than data is refused.
+func growTree(node ast.Node, before int, parent place) (*tree, *misread) {
+	t := &tree{at: placeOf(node.GetToken(), before, parent)}
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.StringNode:
+		t.kind, t.text = scalar, n.Value
+	case *ast.LiteralNode:
+		t.kind, t.text = scalar, n.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		t.kind, t.text = scalar, node.GetToken().Value
+	case *ast.SequenceNode:
+		t.kind = sequence
+		for _, item := range n.Values {
+			sub, bad := growTree(item, before, t.at)
+			if bad != nil {
+				return nil, bad
+			}
+			t.list = append(t.list, sub)
+		}
+	case *ast.MappingNode:
+		return t.grow(n.Values, before)
+	case *ast.MappingValueNode:
+		return t.grow([]*ast.MappingValueNode{n}, before)
+	default:
+		return nil, &misread{t.at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
+	}
+	return t, nil
+}
+
+func (t *tree) grow(pairs []*ast.MappingValueNode, before int) (*tree, *misread) {
+	t.kind, t.table = mapping, map[string]*tree{}
+	for i, pair := range pairs {
+		at := placeOf(pair.Key.GetToken(), before, t.at)
+		if i == 0 {
+			t.at = at
+		}
+		var key string
+		switch k := pair.Key.(type) {
+		case *ast.StringNode:
+			key = k.Value
+		case *ast.MergeKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MappingKeyNode:
+			return nil, &misread{at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
+		default:
+			key = pair.Key.GetToken().Value
+		}
+		if t.table[key] != nil {
+			return nil, &misread{at, fmt.Sprintf("%q stands twice", key), ""}
+		}
+		sub, bad := growTree(pair.Value, before, at)
+		if bad != nil {
+			return nil, bad
+		}
+		t.keys, t.table[key] = append(t.keys, key), sub
+	}
+	return t, nil
+}
