@@ -94,9 +94,9 @@ type Refill struct {
 	Backfill
 }
 
-// Fill decides what an active backfill does next. Ran are the nominal times
-// after Done that became jobs already, running how many of its jobs have not
-// ended.
+// Fill decides what an active backfill does next. Ran are those of its
+// [Backfill.Candidates] that became jobs already, in UTC, and running how many
+// of its jobs have not ended.
 func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int, now time.Time) Refill {
 	r := Refill{Backfill: b}
 	for range BackfillStep {
@@ -107,7 +107,7 @@ func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int
 		}
 		_, closed := plan.gate.closed(t)
 		switch {
-		case closed || b.OnlyMissing && ran[t]:
+		case closed || b.OnlyMissing && ran[Micro(t)]:
 			r.LeftOut++
 		case b.Overlap == OverlapBufferAll && running+len(r.Run) > 0:
 			return r
@@ -128,5 +128,63 @@ func (b Backfill) after() time.Time {
 	return b.Done
 }
 
-// Window is the span in which [Fill] looks for nominal times next.
-func (b Backfill) Window() (after, to time.Time) { return b.after(), b.To }
+// Candidates are the nominal times that one [Fill] deals with at most.
+func (b Backfill) Candidates(s Schedule, plan Plan) []time.Time {
+	times := s.Upcoming(plan, b.after(), BackfillStep)
+	for i, t := range times {
+		if t.After(b.To) {
+			return times[:i]
+		}
+	}
+	return times
+}
+
+// Without takes nominal times, in their order, out of a row that stands for
+// several. What is left of it are the rows before, between and after them;
+// together with the times taken out they stand for as many as before.
+func (o Occurrence) Without(s Schedule, plan Plan, taken []time.Time) (rest []Occurrence) {
+	left, from := o.Count, o.Nominal
+	keep := func(first, last time.Time, n int) {
+		piece := o
+		piece.Nominal, piece.DueAt, piece.Until, piece.Count = Micro(first), Micro(first), time.Time{}, n
+		if n > 1 {
+			piece.Until = Micro(last)
+		}
+		rest = append(rest, piece)
+	}
+	for _, t := range taken {
+		if t.Before(from) || t.After(o.Until) || !t.Equal(o.Nominal) && !plan.has(s, t) {
+			continue
+		}
+		if t.After(from) {
+			n, last := plan.count(s, from, t.Add(-time.Microsecond))
+			keep(from, last, n)
+			left -= n
+		}
+		left--
+		if from = plan.next(s, t); from.IsZero() || from.After(o.Until) {
+			if left > 0 && t.Before(o.Until) { // times of rules that were edited since
+				keep(o.Until, o.Until, left)
+			}
+			return rest
+		}
+	}
+	if o.Count > CountLimit || left < 1 { // nobody counted them, or they were others
+		left, _ = plan.count(s, from, o.Until)
+	}
+	keep(from, o.Until, left)
+	return rest
+}
+
+// count counts the planned nominal times from first, which is one, up to an
+// instant, as far as [CountLimit] and one more. Last is the last of them.
+func (plan Plan) count(s Schedule, first, upTo time.Time) (n int, last time.Time) {
+	n, last = 1, first
+	for t := first; n <= CountLimit; n++ {
+		if t = plan.next(s, t); t.IsZero() || t.After(upTo) {
+			return n, last
+		}
+		last = t
+	}
+	return n, plan.prev(s, upTo.Add(time.Microsecond))
+}

@@ -184,16 +184,7 @@ func (d *decider) skipSpan(after, upTo time.Time, reason Reason) {
 	if first.IsZero() || first.After(upTo) {
 		return
 	}
-	last, n := first, 1
-	for t := first; n <= CountLimit; n++ {
-		if t = d.plan.next(d.s, t); t.IsZero() || t.After(upTo) {
-			break
-		}
-		last = t
-	}
-	if n > CountLimit {
-		last = d.plan.prev(d.s, upTo.Add(time.Microsecond))
-	}
+	n, last := d.plan.count(d.s, first, upTo)
 	o := Occurrence{ScheduleID: d.s.ID, Nominal: first, Count: n, Decision: DecidedSkipped, Reason: reason, DueAt: first, DecidedAt: d.now}
 	if n > 1 {
 		o.Until = last
@@ -228,8 +219,8 @@ func (d *decider) blackout(o *Occurrence) (skipped bool) {
 		return false
 	}
 	if d.s.OnBlackout == BlackoutNextOpen {
-		if at := d.plan.gate.nextOpen(o.Nominal); !at.IsZero() {
-			o.DueAt, o.Note = later(at, o.DueAt), "moved by "+why
+		if at := d.plan.gate.nextOpen(later(o.Nominal, o.DueAt)); !at.IsZero() {
+			o.DueAt, o.Note = at, "moved by "+why
 			return false
 		}
 	}

@@ -10,12 +10,13 @@ import (
 
 // Coming is a nominal time that is still to come, as it looks from now.
 type Coming struct {
-	Schedule string    `json:"schedule,omitempty"`
-	Nominal  time.Time `json:"nominal" doc:"The planned time"`
-	DueAt    time.Time `json:"due_at,omitzero" doc:"With jitter, or moved by a calendar; empty when it will be skipped"`
-	Local    string    `json:"local" doc:"The nominal time in the schedule's zone"`
-	Notes    []string  `json:"notes,omitempty" doc:"What daylight saving, a calendar or the jitter do to it"`
-	Skipped  Reason    `json:"skipped,omitempty" doc:"Why it will not run"`
+	Namespace string    `json:"namespace,omitempty"`
+	Schedule  string    `json:"schedule,omitempty"`
+	Nominal   time.Time `json:"nominal" doc:"The planned time"`
+	DueAt     time.Time `json:"due_at,omitzero" doc:"With jitter, or moved by a calendar; empty when it will be skipped"`
+	Local     string    `json:"local" doc:"The nominal time in the schedule's zone"`
+	Notes     []string  `json:"notes,omitempty" doc:"What daylight saving, a calendar or the jitter do to it"`
+	Skipped   Reason    `json:"skipped,omitempty" doc:"Why it will not run"`
 }
 
 // Coming lists up to n nominal times after from and what becomes of each, but
@@ -23,7 +24,13 @@ type Coming struct {
 func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
 	var out []Coming
 	left := s.MaxRuns - s.Runs
-	for _, t := range s.Upcoming(plan, from, n) {
+	times := s.Upcoming(plan, from, n)
+	if s.FinishAt.After(from) && n > 0 && !slices.ContainsFunc(times, s.FinishAt.Equal) {
+		times = append(times, s.FinishAt)
+		slices.SortFunc(times, time.Time.Compare)
+		times = times[:min(len(times), n)]
+	}
+	for _, t := range times {
 		c := s.ComingAt(plan, t)
 		if s.MaxRuns > 0 && c.Skipped == "" {
 			if left--; left < 0 {
@@ -37,7 +44,7 @@ func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
 
 // ComingAt is what becomes of the nominal time t.
 func (s Schedule) ComingAt(plan Plan, t time.Time) Coming {
-	c := Coming{Schedule: s.Name, Nominal: t, Local: s.local(t)}
+	c := Coming{Namespace: s.Namespace, Schedule: s.Name, Nominal: t, Local: s.local(t)}
 	if t.Equal(s.FinishAt) {
 		c.DueAt, c.Notes = t, []string{"counted from the finish of the run before"}
 		return c
@@ -142,6 +149,9 @@ func (s Schedule) explainPolicy() []string {
 // WhyAt says whether t is a nominal time of the schedule, and if not why not,
 // by each of its rules and calendars.
 func (s Schedule) WhyAt(plan Plan, t time.Time) (is bool, why []string) {
+	if len(s.Rules) == 0 {
+		return false, []string{"no: it runs only when triggered"}
+	}
 	for _, r := range plan.rules {
 		text := r.String()
 		one := isOne(r.times, t)
@@ -154,6 +164,14 @@ func (s Schedule) WhyAt(plan Plan, t time.Time) (is bool, why []string) {
 		}
 		why = append(why, text)
 	}
+	if plan.Finish > 0 {
+		text := fmt.Sprintf("every %s after finish: ", Duration(plan.Finish))
+		if t.Equal(s.FinishAt) {
+			is, why = true, append(why, text+"yes")
+		} else {
+			why = append(why, text+"no: only the next of its times is known, and that from the end of the run before")
+		}
+	}
 	if !s.Start.IsZero() && t.Before(s.Start) {
 		is, why = false, append(why, "no: it is before the start of the schedule")
 	}
@@ -161,6 +179,10 @@ func (s Schedule) WhyAt(plan Plan, t time.Time) (is bool, why []string) {
 		is, why = false, append(why, "no: it is after the end of the schedule")
 	}
 	if text, closed := plan.gate.closed(t); closed {
+		o := Occurrence{Nominal: t, DueAt: t}
+		if is && !newDecider(s, plan, Facts{}, t).blackout(&o) {
+			return is, append(why, "yes, and moved to "+s.local(o.DueAt)+": "+text)
+		}
 		is, why = false, append(why, "no: "+text)
 	}
 	return is, why
@@ -172,24 +194,39 @@ type Shift struct {
 	Change  string    `json:"change" enum:"+,-,=" doc:"+ runs only after the edit, - only before, = in both"`
 }
 
-// DiffTimes compares the next n nominal times of two versions of a schedule.
+// DiffTimes compares the next n nominal times of two versions of a schedule,
+// as far as both lists reach, and shows the first of each in any case.
 func DiffTimes(before Schedule, beforePlan Plan, after Schedule, afterPlan Plan, from time.Time, n int) []Shift {
 	old, fresh := before.Upcoming(beforePlan, from, n), after.Upcoming(afterPlan, from, n)
+	var horizon time.Time // a list that is full may go on behind its last time
+	for _, list := range [][]time.Time{old, fresh} {
+		if len(list) == n && n > 0 {
+			horizon = sooner(horizon, list[n-1])
+		}
+	}
 	all := slices.Concat(old, fresh)
 	slices.SortFunc(all, time.Time.Compare)
 	all = slices.CompactFunc(all, time.Time.Equal)
 	var out []Shift
 	for _, t := range all {
-		inOld, inNew := slices.ContainsFunc(old, t.Equal), slices.ContainsFunc(fresh, t.Equal)
+		first := len(old) > 0 && t.Equal(old[0]) || len(fresh) > 0 && t.Equal(fresh[0])
+		if !first && !horizon.IsZero() && t.After(horizon) {
+			continue
+		}
 		change := "="
-		if !inOld {
+		if !beforePlan.has(before, t) {
 			change = "+"
-		} else if !inNew {
+		} else if !afterPlan.has(after, t) {
 			change = "-"
 		}
 		out = append(out, Shift{t, change})
 	}
-	return out[:min(len(out), 2*n)]
+	return out
+}
+
+// has reports that t is a planned nominal time.
+func (plan Plan) has(s Schedule, t time.Time) bool {
+	return plan.next(s, t.Add(-time.Microsecond)).Equal(t)
 }
 
 // Load is how many runs are planned to start in one minute.

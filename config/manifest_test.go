@@ -285,3 +285,18 @@ func FuzzParseManifest(f *testing.F) {
 		}
 	})
 }
+
+func TestALongListIsNotDeep(t *testing.T) {
+	text := "schedules:\n" + strings.Repeat("- name: s\n  task: t\n  input:\n    a: {b: {c: d}}\n", 300)
+	_, err := ParseManifest([]Source{{Name: "long.yaml", Text: []byte(text)}}, "default")
+	if err == nil || strings.Contains(err.Error(), "nested") || !strings.Contains(err.Error(), "defined twice") {
+		t.Fatalf("a list of 300 entries: %v", err)
+	}
+	deep := "tasks:\n"
+	for i := range 100 {
+		deep += strings.Repeat(" ", i+1) + "a:\n"
+	}
+	if _, err := ParseManifest([]Source{{Name: "deep.yaml", Text: []byte(deep)}}, "default"); err == nil || !strings.Contains(err.Error(), "nested more than") {
+		t.Fatalf("a hundred levels: %v", err)
+	}
+}

@@ -102,12 +102,17 @@ func (d *decoder) syntax(err error) {
 }
 
 // tooDeep is the token at which nesting gets deeper than the parser can take,
-// or nil.
+// or nil. Levels are counted by the columns that lines begin in: the lexer's
+// own count grows with every entry of a list that is not indented.
 func tooDeep(tokens token.Tokens) *token.Token {
 	flow, entries, line := 0, 0, 0
+	var columns []int // in which the enclosing lines begin
 	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
+			if flow == 0 {
+				columns = enclosing(columns, t.Position.Column)
+			}
 		}
 		switch t.Type {
 		case token.MappingStartType, token.SequenceStartType:
@@ -117,11 +122,20 @@ func tooDeep(tokens token.Tokens) *token.Token {
 		case token.SequenceEntryType, token.MappingKeyType:
 			entries++
 		}
-		if flow > maxDepth || entries > maxDepth || flow == 0 && t.Position.IndentLevel > maxDepth {
+		if flow > maxDepth || entries > maxDepth || len(columns) > maxDepth {
 			return t
 		}
 	}
 	return nil
+}
+
+// enclosing is the columns of the lines that a line which begins in column is
+// inside of, and its own.
+func enclosing(columns []int, column int) []int {
+	for len(columns) > 0 && columns[len(columns)-1] >= column {
+		columns = columns[:len(columns)-1]
+	}
+	return append(columns, column)
 }
 
 func (d *decoder) place(t *token.Token) Place {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -144,13 +145,14 @@ func (c *change) saveBackfill(b belfry.Backfill) error {
 	return err
 }
 
-// Refill lets one active backfill go on and answers whether there may be more
-// to do at once. Every node may call it: the row is the lock.
-func (s *Store) Refill(ctx context.Context) (more bool, err error) {
+// Refill lets every active backfill go on by a step and answers whether there
+// may be more to do at once. Every node may call it: the row is the lock.
+func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 	var after int64
+	var failed error
 	for {
 		var found, made bool
-		err = s.write(ctx, "refill", func(c *change) error {
+		err := s.write(ctx, "refill", func(c *change) error {
 			found, made = false, false
 			b, ok, err := first(ctx, c.tx, scanBackfill, `
 				select `+backfillColumns+`
@@ -165,10 +167,11 @@ func (s *Store) Refill(ctx context.Context) (more bool, err error) {
 			made, err = c.refill(b)
 			return err
 		})
-		if err != nil || !found {
-			return more, err
+		failed = errors.Join(failed, err)
+		if !found || ctx.Err() != nil {
+			return more, failed
 		}
-		more = more || made
+		more = more || err == nil && made // one that cannot go on holds up no other
 	}
 }
 
@@ -195,30 +198,31 @@ func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 	if err != nil || b.Overlap == belfry.OverlapAllow && running >= belfry.BackfillStep {
 		return false, err // as many wait as one pass makes; more would only lengthen the queue
 	}
-	ran, err := c.ranBetween(row, b)
+	ran, err := c.ranOf(row, b, plan)
 	if err != nil {
 		return false, err
 	}
 	r := belfry.Fill(b, row.Schedule, plan, ran, int(running), c.now)
-	if err := c.startRefill(row, r.Run); err != nil {
+	if err := c.startRefill(row, plan, r.Run); err != nil {
 		return false, err
 	}
-	return len(r.Run) > 0 && r.State == belfry.BackfillActive, c.saveBackfill(r.Backfill)
+	return r.State == belfry.BackfillActive && !r.Done.Equal(b.Done), c.saveBackfill(r.Backfill)
 }
 
-// ranBetween reads which nominal times of a backfill's window have a job.
-func (c *change) ranBetween(row scheduleRow, b belfry.Backfill) (map[time.Time]bool, error) {
+// ranOf reads which of the nominal times that come next have a job.
+func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (map[time.Time]bool, error) {
 	ran := map[time.Time]bool{}
 	if !b.OnlyMissing {
 		return ran, nil
 	}
-	after, to := b.Window()
+	var asked []int64
+	for _, t := range b.Candidates(row.Schedule, plan) {
+		asked = append(asked, micros(t))
+	}
 	times, err := collect(c.ctx, c.tx, scanInt, `
 		select nominal
 		from occurrences
-		where schedule_id = $1 and nominal > $2 and nominal <= $3 and decision <> 'skipped'
-		order by nominal
-		limit $4`, row.ID, micros(after), micros(to), belfry.BackfillStep+1)
+		where schedule_id = $1 and decision <> 'skipped' and nominal in (select id from `+c.s.idTable(2)+`)`, row.ID, idRows(asked))
 	for _, us := range times {
 		ran[instant(us)] = true
 	}
@@ -227,7 +231,7 @@ func (c *change) ranBetween(row scheduleRow, b belfry.Backfill) (map[time.Time]b
 
 // startRefill makes the jobs of a backfill. A nominal time that was skipped
 // now has a job; one that had a job keeps the record of that one.
-func (c *change) startRefill(row scheduleRow, run []time.Time) error {
+func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time) error {
 	if len(run) == 0 {
 		return nil
 	}
@@ -247,7 +251,7 @@ func (c *change) startRefill(row scheduleRow, run []time.Time) error {
 		j.Trigger = belfry.TriggerBackfill
 		ins[i], rows[i] = &insertion{jobRow: j}, occurrenceRowOf(o)
 	}
-	if err := c.splitRanges(row, run); err != nil {
+	if err := c.splitRanges(row, plan, run); err != nil {
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `
@@ -264,13 +268,9 @@ func (c *change) startRefill(row scheduleRow, run []time.Time) error {
 	return err
 }
 
-// splitRanges makes room for nominal times that are the first of a row which
-// stands for several: the row goes on from the second.
-func (c *change) splitRanges(row scheduleRow, run []time.Time) error {
-	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
-	if err != nil {
-		return err
-	}
+// splitRanges takes nominal times out of rows that stand for several. Such a
+// row may begin before the first of them, but then it is among the last there.
+func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time) error {
 	ranges, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
 		from occurrences
@@ -279,32 +279,46 @@ func (c *change) splitRanges(row scheduleRow, run []time.Time) error {
 	if err != nil {
 		return err
 	}
-	filled := map[time.Time]bool{}
-	for _, t := range run {
-		filled[t] = true
+	before, err := collect(c.ctx, c.tx, scanOccurrence, `
+		select `+occurrenceColumns+`
+		from occurrences
+		where schedule_id = $1 and nominal < $2
+		order by nominal desc
+		limit 10`, row.ID, micros(run[0]))
+	if err != nil {
+		return err
 	}
-	for _, o := range ranges {
-		first := o.Nominal
-		for filled[o.Nominal] && o.Count > 1 {
-			next := row.Upcoming(plan, o.Nominal, 1)
-			if len(next) == 0 || next[0].After(o.Until) {
-				break
-			}
-			o.Nominal, o.Count = next[0], o.Count-1
-		}
-		if o.Nominal.Equal(first) {
+	var rest []occurrenceRow
+	var split []int64
+	for _, o := range append(before, ranges...) {
+		if o.Until.Before(run[0]) {
 			continue
 		}
-		until := o.Until
-		if o.Count == 1 {
-			until = instant(0)
-		}
-		if _, err := c.tx.Exec(c.ctx, `
-			update occurrences
-			set nominal = $3, count = $4, until = $5
-			where schedule_id = $1 and nominal = $2`, row.ID, micros(first), micros(o.Nominal), o.Count, micros(until)); err != nil {
-			return err
+		split = append(split, micros(o.Nominal))
+		for _, piece := range o.Without(row.Schedule, plan, run) {
+			rest = append(rest, occurrenceRowOf(piece))
 		}
 	}
-	return nil
+	if len(split) == 0 {
+		return nil
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and nominal in (select id from `+c.s.idTable(2)+`)`,
+		row.ID, idRows(split)); err != nil {
+		return err
+	}
+	return c.insertRest(rest)
+}
+
+// insertRest writes what is left of rows that were split.
+func (c *change) insertRest(rest []occurrenceRow) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `
+		insert into occurrences (`+occurrenceColumns+`)
+		select `+occurrenceColumns+`
+		from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+		where true
+		on conflict (schedule_id, nominal) do nothing`, text(rest))
+	return err
 }

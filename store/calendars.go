@@ -111,6 +111,9 @@ func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) erro
 }
 
 func (c *change) deleteCalendar(cal belfry.Calendar) error {
+	if err := c.lockCalendars(cal.Namespace, cal.Name); err != nil { // a schedule that is being saved is waited for
+		return err
+	}
 	// Calendars are few and deleted rarely; a look at the schedules of the
 	// namespace that name any calendar is cheap enough.
 	users, err := collect(c.ctx, c.tx, scanSchedule, `
@@ -130,6 +133,35 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 		return err
 	}
 	return c.audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
+}
+
+// lockCalendars keeps calendars from being deleted, and waits for those that
+// are, until this transaction ends.
+func (c *change) lockCalendars(namespace string, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := collect(c.ctx, c.tx, scanInt, `
+		select id
+		from calendars
+		where namespace = $1 and name in (select name from `+c.s.nameTable(2)+`)
+		order by id`+c.s.sql.ForUpdate("calendars"), namespace, nameRows(names))
+	return err
+}
+
+type nameOnly struct {
+	Name string `json:"name"`
+}
+
+// nameTable is a batch of names as a from-item.
+func (s *Store) nameTable(n int) string { return s.sql.Table(n, "t", Col{"name", Text}) }
+
+func nameRows(names []string) string {
+	rows := make([]nameOnly, len(names))
+	for i, name := range names {
+		rows[i].Name = name
+	}
+	return text(rows)
 }
 
 // Calendar is one calendar.
@@ -166,18 +198,11 @@ func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.P
 	if len(sc.Blackout)+len(sc.Within) == 0 {
 		return s.plans.of(sc, nil)
 	}
-	type name struct {
-		Name string `json:"name"`
-	}
-	names := make([]name, 0, len(sc.Blackout)+len(sc.Within))
-	for _, n := range sc.Calendars() {
-		names = append(names, name{n})
-	}
 	cals, err := collect(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
 		from calendars
-		where namespace = $1 and name in (select name from `+s.sql.Table(2, "t", Col{"name", Text})+`)
-		order by id`, sc.Namespace, text(names))
+		where namespace = $1 and name in (select name from `+s.nameTable(2)+`)
+		order by id`, sc.Namespace, nameRows(sc.Calendars()))
 	if err != nil {
 		return belfry.Plan{}, fmt.Errorf("read calendars: %w", err)
 	}

@@ -138,7 +138,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 		from (
 			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
 			from jobs
-			where schedule_id > 0 and schedule_id in (select id from `+c.s.idTable(1)+`)) as numbered
+			where schedule_id > 0 and origin <> 'backfill' and schedule_id in (select id from `+c.s.idTable(1)+`)) as numbered
 		where place <= $2
 		order by id`, idRows(blocked), maxActive)
 	if err != nil {
@@ -250,7 +250,11 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	var fresh, unbuffered []occurrenceRow
 	for _, d := range all {
 		for _, o := range d.out.Occurrences {
-			fresh = append(fresh, occurrenceRowOf(o))
+			rows, err := c.roomFor(d.row, o)
+			if err != nil {
+				return nil, err
+			}
+			fresh = append(fresh, rows...)
 			c.s.opt.Observer.Fired(o.Decision, o.Reason, c.now.Sub(o.DueAt))
 		}
 		for _, o := range d.out.Unbuffered {
@@ -289,6 +293,35 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 		}
 	}
 	return mine, nil
+}
+
+// roomFor parts a row that stands for several nominal times around those that
+// have a row already, because a backfill was faster.
+func (c *change) roomFor(row scheduleRow, o belfry.Occurrence) ([]occurrenceRow, error) {
+	if o.Count == 1 {
+		return []occurrenceRow{occurrenceRowOf(o)}, nil
+	}
+	there, err := collect(c.ctx, c.tx, scanInt, `
+		select nominal
+		from occurrences
+		where schedule_id = $1 and nominal >= $2 and nominal <= $3
+		order by nominal`, o.ScheduleID, micros(o.Nominal), micros(o.Until))
+	if err != nil || len(there) == 0 {
+		return []occurrenceRow{occurrenceRowOf(o)}, err
+	}
+	plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	taken := make([]time.Time, len(there))
+	for i, us := range there {
+		taken[i] = instant(us)
+	}
+	var rows []occurrenceRow
+	for _, piece := range o.Without(row.Schedule, plan, taken) {
+		rows = append(rows, occurrenceRowOf(piece))
+	}
+	return rows, nil
 }
 
 // startJobs writes the jobs of occurrences that are ours.

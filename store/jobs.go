@@ -199,7 +199,6 @@ func jobWhere(f belfry.JobFilter, states []belfry.JobState) *where {
 	}
 	if f.Task != "" {
 		w.and("task = ?", f.Task)
-		w.and("task_id in (select id from tasks where name = ?)", f.Task) // the index is on the id
 	}
 	if f.Schedule != "" {
 		w.and("schedule = ?", f.Schedule)

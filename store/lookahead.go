@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -41,7 +42,7 @@ func (s *Store) Look(ctx context.Context, q belfry.LookQuery) (out belfry.Look, 
 				saved := sc
 				before, beforePlan = &saved, plan
 			}
-			if sc, plan, err = s.draft(ctx, tx, q, now); err != nil {
+			if sc, plan, err = s.draft(ctx, tx, q, sc, now); err != nil {
 				return err
 			}
 		}
@@ -53,14 +54,14 @@ func (s *Store) Look(ctx context.Context, q belfry.LookQuery) (out belfry.Look, 
 
 // draft checks a schedule that is not saved and compiles it. Its plan is not
 // kept: drafts have no id.
-func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, now time.Time) (belfry.Schedule, belfry.Plan, error) {
+func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belfry.Schedule, now time.Time) (belfry.Schedule, belfry.Plan, error) {
 	d := *q.Draft
 	d.Namespace = q.Namespace
 	if d.Name == "" {
 		d.Name = "draft"
 	}
 	if q.Name != "" {
-		d.Name = q.Name // phases hash the name
+		d.Name, d.Runs = q.Name, saved.Runs // phases hash the name; an edit keeps the runs that are spent
 	}
 	if d.Task == "" {
 		d.Task = "draft"
@@ -99,25 +100,38 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 // maxForecast bounds the runs that a forecast counts.
 const maxForecast = 500_000
 
-// Forecast counts the planned starts of each minute within a span, so that
-// people see where they collide.
+// Forecast counts the starts of each minute within a span, jitter and
+// calendars included, so that people see where they collide.
 func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Forecast, err error) {
-	out.Loads = []belfry.Load{}
-	n := 0
-	err = s.ahead(ctx, a, func(sc belfry.Schedule, _ belfry.Plan, t time.Time) bool {
-		minute := t.Truncate(time.Minute)
-		if k := len(out.Loads); k == 0 || !out.Loads[k-1].Minute.Equal(minute) {
-			out.Loads = append(out.Loads, belfry.Load{Minute: minute})
+	loads := map[time.Time]*belfry.Load{}
+	n, last := 0, time.Time{}
+	err = s.ahead(ctx, a, func(sc belfry.Schedule, plan belfry.Plan, t time.Time) bool {
+		start := t
+		if sc.Jitter > 0 || len(sc.Calendars()) > 0 {
+			start = sc.ComingAt(plan, t).DueAt
 		}
-		l := &out.Loads[len(out.Loads)-1]
-		l.Starts++
-		if len(l.Schedules) < 10 && !slices.Contains(l.Schedules, sc.Name) {
-			l.Schedules = append(l.Schedules, sc.Name)
+		if minute := start.UTC().Truncate(time.Minute); !start.IsZero() {
+			l := loads[minute]
+			if l == nil {
+				l = &belfry.Load{Minute: minute}
+				loads[minute] = l
+			}
+			l.Starts++
+			if len(l.Schedules) < 10 && !slices.Contains(l.Schedules, sc.Name) {
+				l.Schedules = append(l.Schedules, sc.Name)
+			}
 		}
 		n++
-		out.Partial = n >= maxForecast
+		last, out.Partial = t, n >= maxForecast
 		return !out.Partial
 	})
+	out.Loads = []belfry.Load{}
+	for _, l := range loads {
+		if !out.Partial || !l.Minute.After(last) {
+			out.Loads = append(out.Loads, *l)
+		}
+	}
+	slices.SortFunc(out.Loads, func(a, b belfry.Load) int { return a.Minute.Compare(b.Minute) })
 	return out, err
 }
 
@@ -155,7 +169,7 @@ func (s *Store) ahead(ctx context.Context, a belfry.Ahead, visit func(belfry.Sch
 			}
 			next := firstComing(r.Schedule, plan, a.From)
 			if !next.IsZero() && !next.After(until) {
-				q = append(q, coming{r.Schedule, plan, next})
+				q = append(q, coming{r.Schedule, plan, next, r.MaxRuns - r.Runs})
 			}
 		}
 		heap.Init(&q)
@@ -163,12 +177,12 @@ func (s *Store) ahead(ctx context.Context, a belfry.Ahead, visit func(belfry.Sch
 			if !visit(q[0].sc, q[0].plan, q[0].at) {
 				return nil
 			}
-			next := q[0].sc.Upcoming(q[0].plan, q[0].at, 1)
-			if len(next) == 0 || next[0].After(until) {
+			next := firstComing(q[0].sc, q[0].plan, q[0].at)
+			if q[0].left--; next.IsZero() || next.After(until) || q[0].sc.MaxRuns > 0 && q[0].left <= 0 && len(q[0].sc.Calendars()) == 0 {
 				heap.Pop(&q)
 				continue
 			}
-			q[0].at = next[0]
+			q[0].at = next
 			heap.Fix(&q, 0)
 		}
 		return ctx.Err()
@@ -193,15 +207,19 @@ type coming struct {
 	sc   belfry.Schedule
 	plan belfry.Plan
 	at   time.Time
+	left int64 // with max_runs: runs that are not spent
 }
 
-// comingQueue is a heap by time.
+// comingQueue is a heap by time, and at one instant by name.
 type comingQueue []coming
 
-func (q comingQueue) Len() int           { return len(q) }
-func (q comingQueue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
-func (q comingQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *comingQueue) Push(x any)        { *q = append(*q, x.(coming)) }
+func (q comingQueue) Len() int { return len(q) }
+func (q comingQueue) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.sc.Name, b.sc.Name), cmp.Compare(a.sc.Namespace, b.sc.Namespace)) < 0
+}
+func (q comingQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *comingQueue) Push(x any)   { *q = append(*q, x.(coming)) }
 func (q *comingQueue) Pop() any {
 	old := *q
 	last := old[len(old)-1]

@@ -112,7 +112,11 @@ func begun(sc *belfry.Schedule, f belfry.Firing) {
 	sc.State, sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = f.State, f.NextAt, f.HighWater, f.FinishAt, f.Runs
 }
 
+// taskOf locks what a schedule refers to: its task, and its calendars.
 func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
+	if err := c.lockCalendars(sc.Namespace, sc.Calendars()...); err != nil {
+		return belfry.Task{}, err
+	}
 	t, err := c.lockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
 	if belfry.CodeOf(err) == belfry.NotFound {
 		return t, belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")

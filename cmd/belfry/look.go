@@ -239,7 +239,7 @@ func (c *cli) scheduleUpcoming() *cobra.Command {
 					if n.Skipped != "" {
 						note = "skipped, " + string(n.Skipped) + ": " + note
 					}
-					g.row(stamp(n.Nominal), ago(n.Nominal, s.now), n.Schedule, n.Local, note)
+					g.row(stamp(n.Nominal), ago(n.Nominal, s.now), s.label(n.Namespace, n.Schedule), n.Local, note)
 				}
 				if len(list) == 0 {
 					fmt.Fprintln(c.stderr, "nothing is planned within "+f.within)

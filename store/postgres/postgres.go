@@ -218,7 +218,8 @@ func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) err
 		defer conn.Release()
 		now, err := db.begin(ctx, conn)
 		if err != nil {
-			return err
+			db.rollback(conn)
+			return beginError{err}
 		}
 		if err := fn(handle{conn.Conn()}, now); err != nil {
 			db.rollback(conn)
@@ -295,7 +296,17 @@ func (db *DB) retry(ctx context.Context, fn func() error) error {
 	}
 }
 
+// beginError is a fault before anything was done: a pooled connection that a
+// restart of the server had cut, as a rule. Nothing can have happened yet.
+type beginError struct{ error }
+
+func (e beginError) Unwrap() error { return e.error }
+
 func passing(err error) bool {
+	var begin beginError
+	if errors.As(err, &begin) {
+		return true
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return pg.Code == "40001" || pg.Code == "40P01"

@@ -50,13 +50,16 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 }
 
 // pruneBefore is the instant before which nothing is kept: by age, or the end
-// of the newest finished job that is one too many.
+// of the oldest finished job that is still one of the newest. Those that ended
+// in the same instant stay with it.
 func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) (int64, error) {
 	cutoff := now.Add(-k.Age).UnixMicro()
 	rows, err := tx.Query(ctx, `
 		select finished_at
 		from jobs_done
-		where seq = (select max(seq) from jobs_done) - $1`, k.Jobs)
+		where seq <= (select max(seq) from jobs_done) - $1 + 1
+		order by seq desc
+		limit 1`, k.Jobs)
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +69,7 @@ func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) 
 		if err := rows.Scan(&at); err != nil {
 			return 0, err
 		}
-		cutoff = max(cutoff, at+1)
+		cutoff = max(cutoff, at)
 	}
 	return cutoff, rows.Err()
 }

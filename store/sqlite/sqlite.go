@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -52,6 +53,10 @@ func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 	db, err := open(ctx, path, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.KeepSchema && db.schemaFrom < schemaWanted {
+		err := belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaWanted).WithHint("run: belfry migrate")
+		return nil, errors.Join(err, db.Close())
 	}
 	st := store.New(db, o.Options)
 	if err := st.Prepare(ctx); err != nil {
@@ -89,6 +94,9 @@ type DB struct {
 	queue   chan *request
 	closing chan struct{}
 	done    chan struct{}
+	close   func() error
+
+	schemaFrom int64 // before the migration of this opening
 }
 
 func open(ctx context.Context, path string, o Options) (_ *DB, err error) {
@@ -97,6 +105,7 @@ func open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 		return nil, belfry.InvalidField("database", path, err.Error(), "")
 	}
 	db := &DB{path: path, clock: o.Clock, queue: make(chan *request, maxGroup), closing: make(chan struct{}), done: make(chan struct{})}
+	db.close = sync.OnceValue(db.end)
 	if db.clock == nil {
 		db.clock = time.Now
 	}
@@ -111,7 +120,7 @@ func open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if err := db.connect(ctx, o); err != nil {
 		return nil, err
 	}
-	if _, _, err := store.Migrate(ctx, goose.DialectSQLite3, db.writer, migrations(), o.KeepSchema); err != nil {
+	if db.schemaFrom, _, err = store.Migrate(ctx, goose.DialectSQLite3, db.writer, migrations(), o.KeepSchema); err != nil {
 		return nil, err
 	}
 	go db.write()
@@ -184,8 +193,11 @@ func dsn(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// Close waits for the transitions under way, then closes the file.
-func (db *DB) Close() error {
+// Close waits for the transitions under way, then closes the file. Closing
+// again does nothing.
+func (db *DB) Close() error { return db.close() }
+
+func (db *DB) end() error {
 	close(db.closing)
 	<-db.done
 	return db.release()
@@ -208,6 +220,11 @@ func (db *DB) SQL() *sql.DB { return db.users }
 
 // Read runs fn on a snapshot.
 func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+	select {
+	case <-db.closing:
+		return errClosed
+	default:
+	}
 	tx, err := db.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return translate(err)

@@ -1,10 +1,17 @@
 // Package storetest is the one conformance suite that every database must
 // pass. A database brings a way to open a fresh store under a clock of the
-// test's; the suite brings the cases.
+// test's; the suite brings the cases, each a sentence.
+//
+// [Run] is the whole of it. [RunBroker] is the part that a worker sees and
+// needs no more than a [belfry.Broker] and a few verbs of an operator, so that
+// the same cases pass through HTTP. [RunNodes] is what must hold when several
+// stores share a database, and [RunTx] what joins a caller's transaction.
 package storetest
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +31,9 @@ type Clock struct {
 
 // Epoch is when every case begins: a Monday at noon.
 var Epoch = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// NewClock makes a clock that stands at the [Epoch].
+func NewClock() *Clock { return &Clock{now: Epoch} }
 
 // Now reads the clock.
 func (c *Clock) Now() time.Time {
@@ -52,12 +62,20 @@ func Run(t *testing.T, open Open) {
 	for name, fn := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock := &Clock{now: Epoch}
-			b := &bench{T: t, ctx: t.Context(), clock: clock}
-			b.st = open(t, store.Options{Clock: clock.Now})
-			fn(b)
+			fn(newBench(t, open))
 		})
 	}
+	RunBroker(t, func(t *testing.T) (belfry.Broker, Admin) {
+		b := newBench(t, open)
+		return b.st, NewAdmin(b.st, b.clock)
+	})
+}
+
+func newBench(t *testing.T, open Open) *bench {
+	t.Helper()
+	b := &bench{T: t, ctx: t.Context(), clock: NewClock()}
+	b.st = open(t, store.Options{Clock: b.clock.Now})
+	return b
 }
 
 // cases are the suite, by the sentence each of them shows. Files of this
@@ -71,13 +89,48 @@ func add(sentence string, fn func(*bench)) {
 	cases[sentence] = fn
 }
 
-func must[T any](v T, err error) func(*bench) T {
-	return func(b *bench) T {
-		b.Helper()
+// failer is a test, as far as must and friends need it.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func must[T any](v T, err error) func(failer) T {
+	return func(t failer) T {
+		t.Helper()
 		if err != nil {
-			b.Fatal(err)
+			t.Fatal(err)
 		}
 		return v
+	}
+}
+
+func ok(t failer, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantCode fails unless err has the code and, in its text, all the words.
+func wantCode(t failer, err error, code belfry.Code, words ...string) {
+	t.Helper()
+	if belfry.CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, want %q", err, belfry.CodeOf(err), code)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Fatalf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+// want fails unless got is as wanted.
+func want[T comparable](t failer, what string, got, wanted T) {
+	t.Helper()
+	if got != wanted {
+		t.Fatalf("%s: %v, want %v", what, got, wanted)
 	}
 }
 
@@ -151,6 +204,101 @@ func (b *bench) finish(s belfry.Session, j belfry.LeasedJob, outcome belfry.Outc
 func (b *bench) fire() belfry.Fired {
 	b.Helper()
 	return must(b.st.FireDue(b.ctx))(b)
+}
+
+// promote makes ready what has come of age, and answers how many jobs.
+func (b *bench) promote() int {
+	b.Helper()
+	return must(b.st.Promote(b.ctx))(b).Jobs
+}
+
+// release gives up lost sessions, and answers the jobs settled.
+func (b *bench) release() int {
+	b.Helper()
+	return must(b.st.ReleaseLost(b.ctx))(b).Jobs
+}
+
+// renew keeps a session alive whose worker holds these jobs.
+func (b *bench) renew(s belfry.Session, jobs ...belfry.LeasedJob) belfry.Renewal {
+	b.Helper()
+	refs := make([]belfry.Ref, len(jobs))
+	for i, j := range jobs {
+		refs[i] = refOf(j)
+	}
+	return must(b.st.Renew(b.ctx, s.ID, refs))(b)
+}
+
+func refOf(j belfry.LeasedJob) belfry.Ref {
+	return belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+}
+
+// get reads a schedule.
+func (b *bench) get(schedule string) belfry.Schedule {
+	b.Helper()
+	return must(b.st.Schedule(b.ctx, "default", schedule))(b)
+}
+
+// cancel cancels jobs by id.
+func (b *bench) cancel(ids ...int64) belfry.Selected {
+	b.Helper()
+	return must(b.st.CancelJobs(b.ctx, "default", belfry.Selection{IDs: ids}))(b)
+}
+
+// redrive redrives jobs by id.
+func (b *bench) redrive(ids ...int64) belfry.Selected {
+	b.Helper()
+	return must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{IDs: ids}))(b)
+}
+
+// jobsOf lists the jobs of a schedule, oldest first.
+func (b *bench) jobsOf(schedule string, states ...belfry.JobState) []belfry.Job {
+	b.Helper()
+	p := must(b.st.Jobs(b.ctx, belfry.JobFilter{Schedule: schedule, States: states, Paging: belfry.Paging{Limit: 1000}}))(b)
+	slices.Reverse(p.Items)
+	return p.Items
+}
+
+// sql changes rows behind the store's back, the way nothing of Belfry does.
+func (b *bench) sql(statement string, args ...any) {
+	b.Helper()
+	ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ time.Time) error {
+		_, err := tx.Exec(b.ctx, statement, args...)
+		return err
+	}))
+}
+
+// count reads one number.
+func (b *bench) count(query string, args ...any) (n int64) {
+	b.Helper()
+	ok(b, b.st.DB().Read(b.ctx, func(tx store.Tx) error {
+		rows, err := tx.Query(b.ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := rows.Scan(&n); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}))
+	return n
+}
+
+// together runs fn n times at once, each in a goroutine of its own that begins
+// when all are there, and waits for them. fn must not end the test.
+func together(n int, fn func(i int)) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			fn(i)
+		})
+	}
+	close(begin)
+	all.Wait()
 }
 
 // job reads a job.

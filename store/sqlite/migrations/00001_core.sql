@@ -162,7 +162,7 @@ create table jobs_done (
 
 create unique index jobs_done_id on jobs_done (id);
 create index jobs_done_finished on jobs_done (finished_at);
-create index jobs_done_task on jobs_done (task_id, id);
+create index jobs_done_task on jobs_done (task, id);
 create index jobs_done_schedule on jobs_done (schedule_id, id) where schedule_id > 0;
 create index jobs_done_failed on jobs_done (id) where state = 'failed';
 

@@ -1,0 +1,54 @@
+package httpapi_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/store/storetest"
+)
+
+// workerToken is who calls in this suite. The store has tokens of its own, which
+// have theirs.
+type workerToken struct{}
+
+func (workerToken) Authenticate(context.Context, string) (belfry.Token, error) {
+	return belfry.Token{ID: 1, Name: "worker", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}}, nil
+}
+
+// TestBrokerSuiteOverHTTP runs the very cases that the stores pass, with the
+// API between worker and store: a remote worker cannot tell the difference.
+func TestBrokerSuiteOverHTTP(t *testing.T) {
+	storetest.RunBroker(t, func(t *testing.T) (belfry.Broker, storetest.Admin) {
+		clock := storetest.NewClock()
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"),
+			sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: clock.Now}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		api, err := httpapi.New(httpapi.Options{Service: st, Auth: workerToken{}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewServer(api.Handler())
+		client, err := httpapi.NewClient(srv.URL, "secret", httpapi.ClientOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			client.CloseIdleConnections()
+			api.Close()
+			srv.Close()
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return client, storetest.NewAdmin(st, clock)
+	})
+}

@@ -1,0 +1,22 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// OpenForgetful is Open with a pool that, like a pooler in transaction mode,
+// wipes all that a session remembers whenever a connection is given back.
+func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, error) {
+	o.configure = func(cfg *pgxpool.Config) {
+		cfg.AfterRelease = func(conn *pgx.Conn) bool {
+			_, err := conn.Exec(context.Background(), "discard all")
+			return err == nil
+		}
+	}
+	return Open(ctx, dsn, o)
+}

@@ -1,0 +1,119 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+)
+
+var parents = map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "nominal"}
+
+// oldDay makes the partitions of a day that lies back, with rows in them, as a
+// node that ran then has left them.
+func oldDay(t *testing.T, dsn string, back, rows int) string {
+	t.Helper()
+	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -back)
+	name, lo := from.Format("20060102"), from.UnixMicro()
+	for parent := range parents {
+		exec(t, dsn, fmt.Sprintf("create table if not exists %s_%s partition of %s for values from (%d) to (%d)", parent, name, parent, lo, from.AddDate(0, 0, 1).UnixMicro()))
+	}
+	fill(t, dsn, from.Add(time.Hour), rows)
+	exec(t, dsn, "analyze jobs_done_"+name)
+	return name
+}
+
+// fill writes finished jobs, attempts, logs and occurrences of an instant.
+func fill(t *testing.T, dsn string, at time.Time, rows int) {
+	t.Helper()
+	us := at.UnixMicro()
+	exec(t, dsn,
+		fmt.Sprintf(`insert into jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
+		fmt.Sprintf(`insert into attempts select %d + n, 1, 1, '', '', %d, 0, %d, 'ok', '', null, '', 0 from generate_series(1, %d) as n`, us, us, us, rows),
+		fmt.Sprintf(`insert into logs select %d + n, 1, 1, 0, 'log', %d, 'x' from generate_series(1, %d) as n`, us, us, rows),
+		fmt.Sprintf(`insert into occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))
+}
+
+func exists(t *testing.T, st *store.Store, table string) bool {
+	t.Helper()
+	return number(t, st, "select count(*) from pg_class where relname = $1", table) == 1
+}
+
+func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}}})
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	for parent := range parents {
+		for ahead := -1; ahead <= 2; ahead++ { // a day less than there are, lest midnight come now
+			if name := parent + "_" + today.AddDate(0, 0, ahead).Format("20060102"); !exists(t, st, name) {
+				t.Errorf("%s was not prepared", name)
+			}
+		}
+	}
+	old, kept := oldDay(t, dsn, 12, 10), oldDay(t, dsn, 9, 10)
+	fill(t, dsn, time.Now().AddDate(0, 0, -40), 7) // no day was prepared for these
+	job := enqueue(t, st, "t")
+	session := worker(t, st, "t")
+	exec(t, dsn, fmt.Sprintf("update jobs set created_at = 1, due_at = 1 where id = %d", job), "update sessions set started_at = 1")
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for parent := range parents {
+		if exists(t, st, parent+"_"+old) {
+			t.Errorf("%s_%s was not dropped", parent, old)
+		}
+		if !exists(t, st, parent+"_"+kept) {
+			t.Errorf("%s_%s was dropped", parent, kept)
+		}
+		if n := number(t, st, "select count(*) from "+parent); n != 10 {
+			t.Errorf("%d rows of %s, want 10", n, parent)
+		}
+	}
+	if n := number(t, st, "select count(*) from jobs") + number(t, st, "select count(*) from sessions where id = $1", session); n != 2 {
+		t.Error("live jobs and living sessions must stay")
+	}
+}
+
+func TestDaysAreDroppedByCount(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Jobs: 15}}})
+	var names []string
+	for back := 6; back >= 3; back-- {
+		names = append(names, oldDay(t, dsn, back, 10))
+	}
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if got := exists(t, st, "jobs_done_"+name); got != (i >= 2) {
+			t.Errorf("day %d is there: %v", i, got)
+		}
+	}
+	if n := number(t, st, "select count(*) from jobs_done"); n != 20 {
+		t.Errorf("%d jobs are left: the days that hold the newest 15 have 20", n)
+	}
+}
+
+func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	st := openAt(t, dsn, postgres.Options{})
+	today := time.Now().UTC().Format("20060102")
+	for parent := range parents {
+		exec(t, dsn, "drop table "+parent+"_"+today)
+	}
+	fill(t, dsn, time.Now(), 5)
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for parent := range parents {
+		if n := number(t, st, "select count(*) from "+parent+"_"+today); n != 5 {
+			t.Errorf("%d of 5 rows of %s are in their day", n, parent)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package postgres_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/store/storetest"
+)
+
+var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
+
+// TestPlans pins the plans of the statements that run all the time, beside
+// 100,000 jobs for later, 100,000 that are ready and 100,000 idle schedules.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	st := openAt(t, dsn, postgres.Options{})
+	rec := &storetest.Recorder{DB: st.DB()}
+	st = store.New(rec, store.Options{})
+	ctx := t.Context()
+	try := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	task, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	try(err)
+	sc, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "due", Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: belfry.OverlapBufferOne})
+	try(err)
+	pool := rec.DB.(*postgres.DB).Pool()
+	for _, s := range []struct {
+		sql  string
+		args []any
+	}{
+		{`insert into schedules select nextval('ids_definition'), namespace, 'idle' || n, task_id, doc, state, generation, next_at + 1000000000000 + n, high_water, 0, 0, 0, '', '', 0, 0
+			from schedules, generate_series(1, 100000) as n where name = 'due'`, nil},
+		{`update schedules set next_at = 1 where id = $1`, []any{sc.ID}},
+		{`insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
+			select nextval('ids_job'), 'default', $1, 't', 'func', 'default', n % 3, case when n % 2 = 0 then 'ready' else 'scheduled' end, 'schedule', 1000000 + n, 4000000000000000 * (n % 2) + n, n, 3, 1000000
+			from generate_series(1, 200000) as n`, []any{task.ID}},
+		{`insert into jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0, 0,
+			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from jobs where state = 'ready'`, nil},
+		{`update jobs_done set id = id + 10000000`, nil},
+	} {
+		_, err := pool.Exec(ctx, s.sql, s.args...)
+		try(err)
+	}
+	_, err = pool.Exec(ctx, "vacuum analyze")
+	try(err)
+	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	try(err)
+	var held []belfry.LeasedJob
+	for _, hot := range []struct {
+		name string
+		uses []string // indexes, and | between those that are as good
+		do   func() error
+	}{
+		{"fire", []string{"schedules_due", "jobs_schedule", "occurrences"}, func() error { _, err := st.FireDue(ctx); return err }},
+		{"enqueue", []string{"job_keys_pkey"}, func() error {
+			_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
+			return err
+		}},
+		{"claim", []string{"jobs_ready"}, func() error {
+			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+			held = c.Jobs
+			return err
+		}},
+		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
+		{"renew", []string{"jobs_running|jobs_deadline"}, func() error { _, err := st.Renew(ctx, s.ID, nil); return err }},
+		{"append", nil, func() error {
+			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: held[0].Job.ClaimedAt, Text: "x"}})
+		}},
+		{"finish", []string{"jobs_pkey"}, func() error {
+			var fs []belfry.Finish
+			for i, j := range held {
+				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2]})
+			}
+			_, err := st.Finish(ctx, s.ID, fs)
+			return err
+		}},
+		{"release", []string{"jobs_running|jobs_deadline", "jobs_deadline"}, func() error { _, err := st.ReleaseLost(ctx); return err }},
+		{"show", []string{"jobs_done"}, func() error { _, err := st.Attempts(ctx, "default", held[0].Job.ID); return err }},
+		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, belfry.JobFilter{}); return err }},
+		{"dead jobs", []string{"id_idx"}, func() error {
+			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
+			return err
+		}},
+	} {
+		rec.Take()
+		try(hot.do())
+		plans := ""
+		for _, s := range rec.Take() {
+			plan := explain(t, st, s)
+			plans += plan
+			if bad := wholeTable.FindString(plan); bad != "" && !strings.HasPrefix(bad, "Seq Scan on job_keys") && !empty(t, st, bad) {
+				t.Errorf("%s: %s: %s\n%s", hot.name, bad, s.Line(), plan)
+			}
+		}
+		for _, index := range hot.uses {
+			if !slices.ContainsFunc(strings.Split(index, "|"), func(one string) bool { return strings.Contains(plans, one) }) {
+				t.Errorf("%s does not use %s:\n%s", hot.name, index, plans)
+			}
+		}
+		if testing.Verbose() {
+			t.Logf("%s\n%s", hot.name, plans)
+		}
+	}
+}
+
+// empty reports that the table of a step has so few rows that reading all of
+// them is the best plan there is.
+func empty(t *testing.T, st *store.Store, step string) bool {
+	t.Helper()
+	table := strings.TrimPrefix(step, "Seq Scan on ")
+	var n int64
+	if err := st.DB().(*storetest.Recorder).DB.(*postgres.DB).Pool().QueryRow(t.Context(), "select count(*) from "+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n < 100
+}
+
+func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string) {
+	t.Helper()
+	pool := st.DB().(*storetest.Recorder).DB.(*postgres.DB).Pool()
+	rows, err := pool.Query(t.Context(), "explain "+s.SQL, append([]any{pgx.QueryExecModeSimpleProtocol}, s.Args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.SQL)
+	}
+	return "\t" + strings.Join(lines, "\n\t") + "\n"
+}

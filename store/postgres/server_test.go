@@ -1,0 +1,373 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+)
+
+func wantCode(t *testing.T, err error, code belfry.Code, words ...string) {
+	t.Helper()
+	if belfry.CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, want %q", err, belfry.CodeOf(err), code)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Fatalf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+func exec(t *testing.T, dsn string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for _, s := range statements {
+		if _, err := conn.Exec(t.Context(), s); err != nil {
+			t.Fatalf("%v\n%s", err, s)
+		}
+	}
+}
+
+func number(t *testing.T, st *store.Store, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := st.DB().(*postgres.DB).Pool().QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	return n
+}
+
+func worker(t *testing.T, st *store.Store, funcs ...string) string {
+	t.Helper()
+	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.ID
+}
+
+func enqueue(t *testing.T, st *store.Store, task string) int64 {
+	t.Helper()
+	es, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: task, Kind: belfry.KindFunc}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return es[0].Job.ID
+}
+
+func TestManyNodesMigrateAtTheSameMoment(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		dsn := pgtest.New(t)
+		const nodes = 6
+		errs := make([]error, nodes)
+		var all sync.WaitGroup
+		for i := range nodes {
+			all.Go(func() {
+				st, err := postgres.Open(t.Context(), dsn, postgres.Options{MaxConns: 2})
+				if err == nil {
+					err = st.Close()
+				}
+				errs[i] = err
+			})
+		}
+		all.Wait()
+		for _, err := range errs {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		st := openAt(t, dsn, postgres.Options{})
+		if n := number(t, st, "select count(*) from queues"); n != int64(len(belfry.FirstQueues())) {
+			t.Errorf("%d queues", n)
+		}
+	}
+}
+
+func TestSchemaVersions(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	_, err := postgres.Open(t.Context(), dsn, postgres.Options{KeepSchema: true})
+	wantCode(t, err, belfry.Conflict, "version 0", "belfry migrate")
+	from, to, err := postgres.Migrate(t.Context(), dsn)
+	if err != nil || from != 0 || to == 0 {
+		t.Fatal(from, to, err)
+	}
+	h, err := openAt(t, dsn, postgres.Options{KeepSchema: true}).Health(t.Context())
+	if err != nil || h.SchemaVersion != to || h.SchemaWanted != to || h.ClockSkew.Abs() > time.Minute {
+		t.Fatal(h, err)
+	}
+	exec(t, dsn, "insert into belfry_schema (version_id, is_applied) values (999, true)")
+	_, err = postgres.Open(t.Context(), dsn, postgres.Options{})
+	wantCode(t, err, belfry.Conflict, "999", "newer one")
+	_, _, err = postgres.Migrate(t.Context(), dsn)
+	wantCode(t, err, belfry.Conflict, "999")
+}
+
+func TestBadServersAreRefusedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	// An old server, as far as the question for its version can tell.
+	exec(t, dsn, "create schema old", "create function old.current_setting(text) returns text language sql as $$ select '140005' $$")
+	_, err := postgres.Open(t.Context(), dsn+"&search_path=old,pg_catalog,public", postgres.Options{})
+	wantCode(t, err, belfry.Invalid, "version 14", "15 or newer")
+	_, err = postgres.Open(t.Context(), "postgres://user:secret@[::1/x", postgres.Options{})
+	wantCode(t, err, belfry.Invalid, "database")
+	if strings.Contains(err.Error(), "secret") {
+		t.Error("the error repeats the password")
+	}
+	_, err = postgres.Open(t.Context(), dsn, postgres.Options{Wakeups: "telepathy"})
+	wantCode(t, err, belfry.Invalid, "wakeups", "telepathy")
+	_, err = postgres.Open(t.Context(), strings.Replace(dsn, "?", "_nowhere?", 1), postgres.Options{})
+	wantCode(t, err, belfry.Unavailable)
+	_, err = postgres.Open(t.Context(), "postgres://u:secret@127.0.0.1:1/x?sslmode=disable", postgres.Options{})
+	wantCode(t, err, belfry.Unavailable, "cannot be reached")
+}
+
+func TestTextsThatPostgresCannotKeepAreTheCallersFault(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Options{})
+	_, err := st.PauseQueue(t.Context(), "default", "nul \x00")
+	wantCode(t, err, belfry.Invalid, "NUL")
+	_, err = st.PauseQueue(t.Context(), "default", "half \xff")
+	wantCode(t, err, belfry.Invalid)
+	_, err = st.Task(t.Context(), "default", "nul \x00")
+	wantCode(t, err, belfry.Invalid)
+}
+
+func TestPassingFaultsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Options{})
+	for _, c := range []struct {
+		state    string
+		failures int32
+		tries    int32
+		code     belfry.Code
+	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, belfry.Unavailable}, {"23505", 1, 1, belfry.Internal}} {
+		var tries atomic.Int32
+		fault := func(tx store.Tx, _ time.Time) error {
+			if tries.Add(1) <= c.failures {
+				_, err := tx.Exec(t.Context(), fmt.Sprintf("do $$ begin raise exception 'made up' using errcode = '%s'; end $$", c.state))
+				return err
+			}
+			return nil
+		}
+		wantCode(t, st.DB().Write(t.Context(), fault), c.code)
+		if tries.Load() != c.tries {
+			t.Errorf("%s: %d tries, want %d", c.state, tries.Load(), c.tries)
+		}
+		if c.state == "40001" && c.code == "" {
+			tries.Store(0)
+			wantCode(t, st.DB().Read(t.Context(), func(tx store.Tx) error { return fault(tx, time.Time{}) }), "")
+		}
+	}
+}
+
+func TestDeadlockIsSettledAndBothGetThrough(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Options{})
+	var met sync.WaitGroup
+	met.Add(2)
+	errs, tries := make([]error, 2), [2]int{}
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			errs[i] = st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+				first, second := []string{"default", "checks"}[i], []string{"checks", "default"}[i]
+				if _, err := tx.Exec(t.Context(), "set local deadlock_timeout = '10ms'"); err != nil {
+					return err
+				}
+				if _, err := tx.Exec(t.Context(), "update queues set priority = priority where name = $1", first); err != nil {
+					return err
+				}
+				if tries[i]++; tries[i] == 1 {
+					met.Done()
+					met.Wait()
+				}
+				_, err := tx.Exec(t.Context(), "update queues set priority = priority where name = $1", second)
+				return err
+			})
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil || tries[0]+tries[1] < 3 {
+		t.Fatal(err, tries)
+	}
+}
+
+func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	server := pgtest.NewServer(t, pgtest.Options{})
+	st := openAt(t, server.New(t), postgres.Options{Options: store.Options{Poll: time.Hour}})
+	ctx, stop := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = st.Run(ctx) })
+	defer run.Wait()
+	defer stop()
+	first := enqueue(t, st, "t")
+	s := worker(t, st, "t")
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"enqueue": func() error { _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}}); return err },
+		"claim": func() error {
+			_, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+			return err
+		},
+		"fire":   func() error { _, err := st.FireDue(t.Context()); return err },
+		"job":    func() error { _, err := st.Job(t.Context(), "default", first); return err },
+		"health": func() error { _, err := st.Health(t.Context()); return err },
+		"renew":  func() error { _, err := st.Renew(t.Context(), s, nil); return err },
+		"prune":  func() error { _, err := st.Prune(t.Context()); return err },
+	} {
+		for range 2 {
+			if err := call(); belfry.CodeOf(err) != belfry.Unavailable {
+				t.Errorf("%s while it is away: code %q: %v", name, belfry.CodeOf(err), err)
+			}
+		}
+	}
+	for _, end := range []func() error{func() error { return nil }, server.Kill, server.Stop} {
+		if err := errors.Join(end(), server.Restart()); err != nil {
+			t.Fatal(err)
+		}
+		for try := 0; ; try++ {
+			_, err := st.FireDue(t.Context())
+			if err == nil {
+				break
+			}
+			if belfry.CodeOf(err) != belfry.Unavailable || try > 100 {
+				t.Fatal("after the restart:", err)
+			}
+		}
+		if j, err := st.Job(t.Context(), "default", first); err != nil || j.State != belfry.JobReady {
+			t.Fatal("after the restart:", j.State, err)
+		}
+	}
+	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}})
+	if err != nil || len(c.Jobs) != 1 {
+		t.Fatal(c, err)
+	}
+}
+
+// pair opens two nodes on one database that hear each other and would not look
+// by themselves for an hour.
+func pair(t *testing.T, o postgres.Options) (a, z *store.Store) {
+	t.Helper()
+	dsn := pgtest.New(t)
+	if o.Poll == 0 {
+		o.Poll = time.Hour
+	}
+	a, z = openAt(t, dsn, o), openAt(t, dsn, o)
+	ctx, stop := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	for _, st := range []*store.Store{a, z} {
+		run.Go(func() { _ = st.Run(ctx) })
+	}
+	t.Cleanup(run.Wait)
+	t.Cleanup(stop)
+	return a, z
+}
+
+func TestNodesWakeEachOther(t *testing.T) {
+	t.Parallel()
+	a, z := pair(t, postgres.Options{})
+	s := worker(t, z, "t")
+	for range 5 {
+		claimed := make(chan int64, 1)
+		go func() {
+			c, err := z.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+			if err != nil || len(c.Jobs) != 1 {
+				t.Error(c, err)
+				claimed <- 0
+				return
+			}
+			claimed <- c.Jobs[0].Job.ID
+		}()
+		id := enqueue(t, a, "t")
+		if got := <-claimed; got != id {
+			t.Fatalf("claimed %d, want %d", got, id)
+		}
+		nudged := z.Nudged(s)
+		if _, err := a.CancelJobs(t.Context(), "default", belfry.Selection{IDs: []int64{id}}); err != nil {
+			t.Fatal(err)
+		}
+		<-nudged
+		woken := z.Woken()
+		if _, err := a.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
+			t.Fatal(err)
+		}
+		<-woken
+		_, cursor, err := z.Events(t.Context(), "default", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make(chan int, 1)
+		go func() {
+			events, _, _ := z.Events(t.Context(), "default", cursor, 30*time.Second)
+			seen <- len(events)
+		}()
+		if _, err := a.PauseQueue(t.Context(), "checks", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.ResumeQueue(t.Context(), "checks"); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-seen; n == 0 {
+			t.Fatal("who watches was not woken")
+		}
+	}
+}
+
+func TestNodesThatOnlyPollFindTheWork(t *testing.T) {
+	t.Parallel()
+	a, z := pair(t, postgres.Options{Wakeups: "poll", Options: store.Options{Poll: 5 * time.Millisecond}})
+	if h, err := z.Health(t.Context()); err != nil || h.Wakeups != "poll" {
+		t.Fatal(h, err)
+	}
+	s := worker(t, z, "t")
+	claimed := make(chan int, 1)
+	go func() {
+		c, _ := z.Claim(t.Context(), belfry.ClaimRequest{Session: s, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+		claimed <- len(c.Jobs)
+	}()
+	enqueue(t, a, "t")
+	if n := <-claimed; n != 1 {
+		t.Fatal(n)
+	}
+	if n := number(t, a, "select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'"); n != 0 {
+		t.Errorf("%d connections listen", n)
+	}
+}
+
+func TestOneClockDecides(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Options{})
+	if st.LocalClock() {
+		t.Error("many nodes, and each has its own clock")
+	}
+	before := number(t, st, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
+	j, err := st.Job(t.Context(), "default", enqueue(t, st, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := number(t, st, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
+	if at := j.CreatedAt.UnixMicro(); at < before || at > after {
+		t.Errorf("made at %d, not between %d and %d", at, before, after)
+	}
+}

@@ -1,0 +1,147 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/storetest"
+)
+
+// history makes days of finished jobs, each with an attempt, a piece of log
+// and an occurrence, and at the end one job that runs and one that waits.
+func history(t *testing.T, st *store.Store, clock *storetest.Clock, days int) {
+	t.Helper()
+	ctx := t.Context()
+	try := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	try(err)
+	_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "t", Rules: []belfry.Rule{{Cron: "0 12 * * *"}}})
+	try(err)
+	_, err = st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Delay: belfry.MaxDelay}})
+	try(err)
+	for day := range days {
+		clock.Move(24 * time.Hour)
+		_, err = st.FireDue(ctx)
+		try(err)
+		s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+		try(err)
+		c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		try(err)
+		if len(c.Jobs) != 1 {
+			t.Fatalf("day %d: %d jobs", day, len(c.Jobs))
+		}
+		ref := belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+		try(st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: clock.Now(), Text: fmt.Sprint("day ", day)}}))
+		if day == days-1 {
+			return // this one runs
+		}
+		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+		try(err)
+		try(st.CloseSession(ctx, s.ID))
+	}
+}
+
+func prune(t *testing.T, st *store.Store) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = st.Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func counts(t *testing.T, st *store.Store) string {
+	t.Helper()
+	return read(t, st, `select (select count(*) from jobs_done) || ' done, ' || (select count(*) from attempts) || ' attempts, ' || (select count(*) from logs) || ' logs, '
+		|| (select count(*) from occurrences) || ' occurrences, ' || (select count(*) from jobs) || ' live, ' || (select count(*) from sessions) || ' sessions'`)
+}
+
+func TestRetentionByAge(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 10*24*time.Hour + time.Hour}})
+	history(t, st, clock, 41)
+	prune(t, st)
+	if got := counts(t, st); got != "10 done, 10 attempts, 11 logs, 11 occurrences, 2 live, 7 sessions" {
+		t.Error(got)
+	}
+	clock.Move(1000 * 24 * time.Hour)
+	prune(t, st)
+	if got := counts(t, st); got != "0 done, 0 attempts, 0 logs, 0 occurrences, 2 live, 1 sessions" {
+		t.Error("live jobs and the session that holds one are never pruned:", got)
+	}
+}
+
+func TestRetentionByCount(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})
+	history(t, st, clock, 21)
+	prune(t, st)
+	if got := counts(t, st); got != "5 done, 5 attempts, 6 logs, 6 occurrences, 2 live, 7 sessions" {
+		t.Error(got)
+	}
+	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+		_, err := tx.Exec(t.Context(), "delete from jobs_done where seq = (select min(seq) + 1 from jobs_done)") // as a redrive does
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	prune(t, st)
+	if got := read(t, st, "select count(*) from jobs_done"); got != "4" {
+		t.Errorf("%s jobs after a gap", got)
+	}
+}
+
+func TestRetentionKeepsTheNewestOfOneInstant(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})
+	ns := make([]belfry.NewJob, 20)
+	for i := range ns {
+		ns[i] = belfry.NewJob{Task: "t", Kind: belfry.KindFunc}
+	}
+	if _, err := st.Enqueue(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CancelJobs(t.Context(), "default", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+		t.Fatal(err)
+	}
+	prune(t, st)
+	if got := read(t, st, "select count(*) >= 5 from jobs_done"); got != "1" {
+		t.Error("fewer than the newest five are left")
+	}
+}
+
+func TestPruningIsDoneInSteps(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: time.Hour}})
+	ns := make([]belfry.NewJob, 2500)
+	for i := range ns {
+		ns[i] = belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Key: fmt.Sprint(i)}
+	}
+	if _, err := st.Enqueue(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CancelJobs(t.Context(), "default", belfry.Selection{Filter: &belfry.JobFilter{}}); err != nil {
+		t.Fatal(err)
+	}
+	clock.Move(48 * time.Hour)
+	more, err := st.Prune(t.Context())
+	if err != nil || !more {
+		t.Fatal(more, err)
+	}
+	if n := read(t, st, "select count(*) from jobs_done"); n != "500" {
+		t.Errorf("%s left after one step", n)
+	}
+	prune(t, st)
+	if n := read(t, st, "select (select count(*) from jobs_done) + (select count(*) from job_keys)"); n != "0" {
+		t.Errorf("%s left", n)
+	}
+}

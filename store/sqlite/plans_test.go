@@ -1,0 +1,174 @@
+package sqlite_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/store/storetest"
+)
+
+// wholeTable is a step that reads every row there is. Reading a partial index
+// from its begin, and what was unpacked from a parameter, is none.
+var wholeTable = regexp.MustCompile(`SCAN (jobs|jobs_done|schedules|occurrences|sessions|tasks|attempts|logs|job_keys|audit|s|j|k|l|d)( |$)`)
+
+// TestPlans pins the plans of the statements that run all the time: their cost
+// follows what is due and not what exists.
+func TestPlans(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now})
+	rec := &storetest.Recorder{DB: st.DB()}
+	st = store.New(rec, store.Options{Clock: clock.Now})
+	ctx := t.Context()
+	try := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	try(err)
+	for _, o := range []belfry.Overlap{belfry.OverlapBufferOne, belfry.OverlapCancelOther} {
+		_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: string(o), Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: o})
+		try(err)
+	}
+	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	try(err)
+	var held []belfry.LeasedJob
+	for _, hot := range []struct {
+		name   string
+		uses   []string // indexes that must appear
+		unless []string // steps that must not
+		do     func() error
+	}{
+		{"fire", []string{"schedules_due (next_at>? AND next_at<?)", "jobs_schedule (schedule_id=?)", "occurrences_buffered"}, nil, func() error {
+			clock.Move(time.Minute)
+			_, err := st.FireDue(ctx)
+			return err
+		}},
+		{"enqueue", []string{"k USING PRIMARY KEY (namespace=? AND name=?)"}, nil, func() error {
+			_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
+			return err
+		}},
+		{"claim", []string{"jobs_ready (queue=?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
+			held = c.Jobs
+			return err
+		}},
+		{"claim under a global limit", []string{"jobs_ready (queue=?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			if _, err := st.SaveQueue(ctx, belfry.Queue{Name: "default", GlobalLimit: 100}); err != nil {
+				return err
+			}
+			_, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 3}})
+			return err
+		}},
+		{"look at a queue", []string{"jobs_ready (queue=?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			_, err := st.Queue(ctx, "default")
+			return err
+		}},
+		{"watch", []string{"jobs_done_finished (finished_at>?)"}, nil, func() error {
+			_, cursor, err := st.Events(ctx, "default", "", 0)
+			if err != nil {
+				return err
+			}
+			_, _, err = st.Events(ctx, "default", cursor, 0)
+			return err
+		}},
+		{"promote", []string{"jobs_scheduled (due_at<?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			clock.Move(time.Second)
+			_, err := st.Promote(ctx)
+			return err
+		}},
+		{"renew", []string{"jobs_running (session=?)"}, nil, func() error {
+			_, err := st.Renew(ctx, s.ID, nil)
+			return err
+		}},
+		{"append", []string{"logs_job", "j USING INTEGER PRIMARY KEY"}, nil, func() error {
+			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: clock.Now(), Text: "x"}})
+		}},
+		{"finish", nil, nil, func() error {
+			var fs []belfry.Finish
+			for i, j := range held {
+				outcome := []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2]
+				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: outcome})
+			}
+			_, err := st.Finish(ctx, s.ID, fs)
+			return err
+		}},
+		{"release", []string{"sessions_living (expires_at<?)", "jobs_running", "jobs_deadline (deadline_at<?)"}, nil, func() error {
+			_, err := st.ReleaseLost(ctx)
+			return err
+		}},
+		{"show", []string{"attempts_job (job_id=?)"}, nil, func() error {
+			if _, err := st.Job(ctx, "default", held[0].Job.ID); err != nil {
+				return err
+			}
+			_, err := st.Attempts(ctx, "default", held[0].Job.ID)
+			return err
+		}},
+		{"logs", []string{"logs_job (job_id=?"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			_, err := st.Logs(ctx, "default", held[0].Job.ID, belfry.LogFilter{})
+			return err
+		}},
+		{"dead jobs", []string{"jobs_done_failed"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
+			return err
+		}},
+	} {
+		rec.Take()
+		try(hot.do())
+		plans := ""
+		for _, s := range rec.Take() {
+			plan := explain(t, st, s)
+			plans += plan
+			for _, step := range hot.unless {
+				if strings.Contains(plan, step) && !strings.Contains(s.SQL, "from queues") {
+					t.Errorf("%s does %s: %s\n%s", hot.name, step, s.Line(), plan)
+				}
+			}
+			for _, line := range strings.Split(plan, "\n") {
+				if wholeTable.MatchString(line) && !strings.Contains(line, "USING") {
+					t.Errorf("%s reads a whole table: %s\n%s", hot.name, s.Line(), plan)
+				}
+			}
+		}
+		for _, index := range hot.uses {
+			if !strings.Contains(plans, index) {
+				t.Errorf("%s does not use %s:\n%s", hot.name, index, plans)
+			}
+		}
+		if testing.Verbose() {
+			t.Logf("%s\n%s", hot.name, plans)
+		}
+	}
+}
+
+func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string) {
+	t.Helper()
+	db := st.DB().(*storetest.Recorder).DB.(*sqlite.DB)
+	err := db.Read(t.Context(), func(tx store.Tx) error {
+		rows, err := tx.Query(context.Background(), "explain query plan "+s.SQL, s.Args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id, parent, unused int64
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				return err
+			}
+			plan += "\t" + detail + "\n"
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.SQL)
+	}
+	return plan
+}

@@ -1,0 +1,339 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	rules "github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/store"
+)
+
+// closes is a calendar that closes every week.
+func closes(name string, weekly ...string) belfry.Calendar {
+	c := belfry.Calendar{Name: name}
+	for _, w := range weekly {
+		c.Closings = append(c.Closings, rules.Closing{Weekly: w})
+	}
+	return c
+}
+
+// calendar saves a calendar that closes every week.
+func (b *bench) calendar(name string, weekly ...string) belfry.Calendar {
+	b.Helper()
+	return must(b.st.SaveCalendar(b.ctx, closes(name, weekly...)))(b)
+}
+
+func blackout(names ...string) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Blackout = names }
+}
+
+func within(names ...string) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Within = names }
+}
+
+func nextOpen(s *belfry.Schedule) { s.OnBlackout = belfry.BlackoutNextOpen }
+
+func init() {
+	add("a calendar is saved, replaced, listed and deleted, and every edit is a generation", func(b *bench) {
+		c := b.calendar("lunch", "* 12:00-13:00")
+		want(b, "generation", c.Generation, 1)
+		want(b, "defaults", c.Namespace+" "+c.Zone, "default UTC")
+		want(b, "read", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(c))
+		b.clock.Move(time.Minute)
+		want(b, "saved as it is", jsonOf(b.calendar("lunch", "* 12:00-13:00")), jsonOf(c))
+		edited := b.calendar("lunch", "* 12:00-14:00")
+		if edited.ID != c.ID || edited.Generation != 2 || !edited.CreatedAt.Equal(Epoch) || !edited.UpdatedAt.Equal(Epoch.Add(time.Minute)) {
+			b.Fatalf("%+v", edited)
+		}
+		want(b, "read", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(edited))
+		other := closes("lunch", "MON")
+		other.Namespace = "other"
+		must(b.st.SaveCalendar(b.ctx, other))(b)
+		b.calendar("annual")
+		list := func(f belfry.CalendarFilter) (names string) {
+			for {
+				p := must(b.st.Calendars(b.ctx, f))(b)
+				for _, c := range p.Items {
+					names += c.Namespace + "/" + c.Name + " "
+				}
+				if f.Cursor = p.Next; f.Cursor == "" {
+					return names
+				}
+			}
+		}
+		want(b, "list", list(belfry.CalendarFilter{}), "default/annual default/lunch ")
+		want(b, "all by ones", list(belfry.CalendarFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1}}), "default/annual default/lunch other/lunch ")
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"))
+		_, err := b.st.Calendar(b.ctx, "default", "lunch")
+		wantCode(b, err, belfry.NotFound, "lunch")
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), belfry.NotFound, "lunch")
+		want(b, "the others stay", list(belfry.CalendarFilter{Namespace: belfry.AnyNamespace}), "default/annual other/lunch ")
+		want(b, "audit", b.count(`select count(*) from audit where noun = 'calendar'`), 5)
+	})
+
+	add("a bad calendar is refused with its field and changes nothing", func(b *bench) {
+		good := b.calendar("lunch", "* 12:00-13:00")
+		for field, change := range map[string]func(*belfry.Calendar){
+			"weekday": func(c *belfry.Calendar) { c.Closings[0].Weekly = "FUNDAY" },
+			"zone":    func(c *belfry.Calendar) { c.Zone = "Mars/Olympus" },
+			"closing": func(c *belfry.Calendar) { c.Closings[0].Dates = "12-25" },
+			"name":    func(c *belfry.Calendar) { c.Name = "a b" },
+		} {
+			bad := closes("lunch", "* 12:00-13:00")
+			change(&bad)
+			_, err := b.st.SaveCalendar(b.ctx, bad)
+			wantCode(b, err, belfry.Invalid, field)
+		}
+		want(b, "still", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(good))
+		want(b, "calendars", b.count(`select count(*) from calendars`), 1)
+	})
+
+	add("a calendar that a schedule refers to is not deleted, and one with a name that only looks alike is", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-13:00")
+		b.calendar("day", "* 09:00-17:00")
+		b.calendar("tick", "MON")
+		b.schedule("out", "tick", cron("* * * * *"), blackout("lunch"))
+		b.schedule("in", "tick", cron("* * * * *"), within("day"))
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), belfry.Conflict, `schedule "out" refers to calendar "lunch"`)
+		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "day"), belfry.Conflict, `schedule "in"`)
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "tick")) // a task of that name is no calendar
+		sc := b.get("out")
+		sc.Blackout = nil
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"))
+		ok(b, b.st.DeleteSchedule(b.ctx, "default", "in"))
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "day"))
+	})
+
+	add("a schedule that names an unknown calendar is refused with the field, and leaves nothing", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-13:00")
+		other := closes("elsewhere", "MON")
+		other.Namespace = "other"
+		must(b.st.SaveCalendar(b.ctx, other))(b)
+		s := belfry.Schedule{Name: "tick", Task: "tick", Rules: []belfry.Rule{{Cron: "* * * * *"}}}
+		for field, change := range map[string]func(*belfry.Schedule){
+			"blackout[0]": blackout("nobody"),
+			"blackout[1]": blackout("lunch", "elsewhere"), // it is in another namespace
+			"within[0]":   within("nobody"),
+		} {
+			bad := s
+			change(&bad)
+			_, err := b.st.CreateSchedule(b.ctx, bad)
+			wantCode(b, err, belfry.Invalid, field, "is not a calendar in namespace default")
+		}
+		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
+		saved := must(b.st.CreateSchedule(b.ctx, s))(b)
+		saved.Within = []string{"nobody"}
+		_, err := b.st.UpdateSchedule(b.ctx, saved)
+		wantCode(b, err, belfry.Invalid, "within[0]")
+		want(b, "after the refused edit", len(b.get("tick").Within), 0)
+	})
+
+	add("blackouts: a time that a calendar keeps out is a row with the calendar's name, and no run", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-12:02")
+		b.calendar("tea", "* 12:03-12:10")
+		b.schedule("out", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.schedule("in", "tick", every(time.Minute), within("tea"), overlap(belfry.OverlapAllow))
+		for range 4 {
+			b.fire()
+			b.clock.Move(time.Minute)
+		}
+		want(b, "out", b.said("out"), "0s skipped blackout, 1m skipped blackout, 2m job, 3m job")
+		want(b, "in", b.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m job")
+		want(b, "note", b.occurrences("out")[0].Note, "calendar lunch: closed * 12:00-12:02")
+		want(b, "note", b.occurrences("in")[0].Note, "outside calendar tea")
+		want(b, "runs", b.get("out").Runs, 2)
+	})
+
+	add("an edited calendar takes effect at the next run and moves no schedule's next time", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 14:00-15:00")
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.fire()
+		before := b.get("tick")
+		b.calendar("lunch", "* 12:00-12:02")
+		want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
+		b.next()
+		b.next()
+		b.calendar("lunch", "* 12:03-12:04")
+		b.next()
+		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped blackout, 2m job, 3m skipped blackout")
+	})
+
+	add("a calendar with the name of one that was deleted is another calendar", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-13:00")
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.fire()
+		sc := b.get("tick")
+		sc.Blackout = nil
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"))
+		b.calendar("lunch", "* 00:00-01:00")
+		sc.Blackout = []string{"lunch"}
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		b.next()
+		want(b, "occurrences", b.said("tick"), "0s skipped blackout, 1m job")
+	})
+
+	add("next_open moves when a run is due and keeps its nominal time", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-12:30")
+		b.schedule("tick", "tick", cron("0 12 * * *"), blackout("lunch"), nextOpen, func(s *belfry.Schedule) { s.Start = Epoch })
+		b.fire()
+		o, j := b.occurrences("tick")[0], b.jobsOf("tick")[0]
+		want(b, "due", o.DueAt, Epoch.Add(30*time.Minute))
+		want(b, "note", o.Note, "moved by calendar lunch: closed * 12:00-12:30")
+		want(b, "decision", o.Decision, belfry.DecidedJob)
+		want(b, "the job waits", j.State, belfry.JobScheduled)
+		want(b, "nominal", j.Nominal, Epoch)
+		want(b, "the job is due", j.DueAt, Epoch.Add(30*time.Minute))
+		b.clock.Move(30*time.Minute - time.Second)
+		want(b, "too early", b.promote(), 0)
+		b.clock.Move(time.Second)
+		want(b, "promoted", b.promote(), 1)
+	})
+
+	add("a manifest carries calendars: applied before their schedules, exported, pruned after them", func(b *bench) {
+		m := func() belfry.Manifest {
+			return belfry.Manifest{
+				Calendars: []belfry.Calendar{closes("lunch", "* 12:00-13:00"), closes("spare", "MON")},
+				Tasks:     []belfry.Task{{Name: "a"}},
+				Schedules: []belfry.Schedule{{Name: "s", Task: "a", Rules: []belfry.Rule{{Cron: "0 * * * *"}}, Blackout: []string{"lunch"}}},
+			}
+		}
+		want(b, "plan", b.apply(m(), belfry.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
+		want(b, "again", b.apply(m(), belfry.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
+		edited := m()
+		edited.Calendars[0].Description = "d"
+		want(b, "edit", b.apply(edited, belfry.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
+		want(b, "after the dry run", must(b.st.Calendar(b.ctx, "default", "lunch"))(b).Generation, 1)
+		exported := must(b.st.Export(b.ctx, ""))(b)
+		want(b, "exported", len(exported.Calendars), 2)
+		want(b, "export", jsonOf(exported.Calendars[0]), jsonOf(closes("lunch", "* 12:00-13:00").WithDefaults()))
+		for _, c := range must(b.st.Apply(b.ctx, exported, belfry.ApplyOptions{Prune: true}))(b).Changes {
+			want(b, c.Noun+" "+c.Name, c.Action, belfry.ActionKeep)
+		}
+		gone := m()
+		gone.Calendars = gone.Calendars[1:]
+		_, err := b.st.Apply(b.ctx, gone, belfry.ApplyOptions{Prune: true})
+		wantCode(b, err, belfry.Conflict, `schedule "s" refers to calendar "lunch"`)
+		gone.Schedules = nil
+		want(b, "prune", b.apply(gone, belfry.ApplyOptions{Prune: true}), "keep calendar spare, keep task a, delete schedule s, delete calendar lunch")
+		bad := m()
+		bad.Calendars[0].Closings[0].Weekly = "FUNDAY"
+		_, err = b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})
+		wantCode(b, err, belfry.Invalid, "calendars[0].weekday")
+		bad = m()
+		bad.Schedules[0].Blackout = []string{"nobody"}
+		_, err = b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})
+		wantCode(b, err, belfry.Invalid, "schedules[0].blackout[0]")
+		want(b, "nothing of it", b.count(`select count(*) from calendars`), 1)
+	})
+
+	add("what a dry run made of a calendar is forgotten by those who compute with it", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-12:01")
+		b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(belfry.OverlapAllow))
+		b.fire()
+		m := must(b.st.Export(b.ctx, ""))(b)
+		m.Calendars[0] = closes("lunch", "* 12:01-13:00")
+		m.Schedules[0].Description = "so that it is planned anew"
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		b.clock.Move(time.Millisecond)
+		m.Calendars[0] = closes("lunch", "* 12:02-13:00")
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		b.next()
+		b.next()
+		want(b, "occurrences", b.said("tick"), "0s skipped blackout, 1m job, 2m skipped blackout")
+	})
+
+	addNodes("a schedule made while its calendar is deleted has it or is refused", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		for i := range 10 {
+			name := fmt.Sprint("c", i)
+			b.calendar(name, "MON")
+			b.crowd(nodes, 2, func(ctx context.Context, st *store.Store, k int) error {
+				var err error
+				if k%2 == 0 {
+					err = st.DeleteCalendar(ctx, "default", name)
+				} else {
+					_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Blackout: []string{name}})
+				}
+				switch belfry.CodeOf(err) {
+				case belfry.Conflict, belfry.NotFound, belfry.Invalid:
+					return nil
+				}
+				return err
+			})
+		}
+		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+			if _, err := b.st.Calendar(b.ctx, "default", sc.Blackout[0]); err != nil {
+				b.Errorf("schedule %s: %v", sc.Name, err)
+			}
+		}
+	})
+
+	add("a manifest whose one-shot has fired is applied again and changes nothing", func(b *bench) {
+		m := belfry.Manifest{Tasks: []belfry.Task{{Name: "a"}}, Schedules: []belfry.Schedule{
+			{Name: "once", Task: "a", Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}},
+			{Name: "until", Task: "a", Rules: []belfry.Rule{{Cron: "* * * * *"}}, End: Epoch.Add(time.Minute)},
+		}}
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		b.next()
+		b.clock.Move(time.Hour)
+		for _, name := range []string{"once", "until"} {
+			want(b, name, b.get(name).State, belfry.ScheduleCompleted)
+		}
+		before := b.everything()
+		want(b, "again", b.apply(m, belfry.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
+		want(b, "after it", b.everything(), before)
+		m.Schedules[0].Description = "done" // what does not touch the times is an edit like any
+		want(b, "described", b.apply(m, belfry.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
+		want(b, "jobs", b.fire().Jobs, 0)
+		want(b, "occurrences", b.said("once"), "1m job")
+	})
+
+	add("a completed schedule that is given a new time runs again, once", func(b *bench) {
+		b.task("once")
+		b.schedule("once", "once", at(Epoch.Add(time.Minute)), overlap(belfry.OverlapAllow))
+		b.next()
+		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		sc := b.get("once")
+		sc.Rules[0].At = append(sc.Rules[0].At, Epoch.Add(3*time.Minute))
+		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		want(b, "next", sc.NextAt, Epoch.Add(3*time.Minute))
+		for range 4 {
+			b.next()
+		}
+		want(b, "occurrences", b.said("once"), "1m job, 3m job")
+		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		sc = b.get("once")
+		sc.Rules[0].At = []time.Time{Epoch}
+		_, err := b.st.UpdateSchedule(b.ctx, sc)
+		wantCode(b, err, belfry.Invalid, "never match after")
+	})
+
+	add("an edit of a paused schedule's times leaves the row of what the pause kept out", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.fire()
+		must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
+		b.clock.Move(5*time.Minute + 30*time.Second)
+		sc := b.get("tick")
+		sc.Rules = []belfry.Rule{{Cron: "*/2 * * * *"}}
+		sc.Start = time.Time{}
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused x5")
+		b.clock.Move(3 * time.Minute)
+		must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
+		b.clock.Move(90 * time.Second)
+		b.fire()
+		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped paused x5, 6m skipped paused x2, 10m job")
+	})
+}

@@ -1,0 +1,356 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ask enqueues one job and answers all that comes back.
+func (b *bench) ask(n belfry.NewJob) belfry.Enqueued {
+	b.Helper()
+	return must(b.st.Enqueue(b.ctx, []belfry.NewJob{n}))(b)[0]
+}
+
+// settle claims the one job that is ready and ends it.
+func (b *bench) settle(funcName string, outcome belfry.Outcome) belfry.Job {
+	b.Helper()
+	s := b.session(funcName)
+	c := b.claim(s, 1)
+	want(b, "ready jobs", len(c.Jobs), 1)
+	b.finish(s, c.Jobs[0], outcome)
+	return b.job(c.Jobs[0].Job.ID)
+}
+
+func init() {
+	add("a batch is enqueued whole or not at all", func(b *bench) {
+		b.task("good")
+		for name, bad := range map[string]belfry.NewJob{
+			"task":         {Task: "nobody"},
+			"input":        {Task: "good", Input: json.RawMessage(`{`)},
+			"max_attempts": {Task: "good", MaxAttempts: 101},
+			"delay":        {Task: "good", Delay: -1},
+			"queue":        {Task: "good", Queue: "nowhere"},
+			"kind":         {Task: "good", Kind: belfry.KindCommand},
+			"key":          {Task: "good", Key: "nul\x00"},
+			"active_key":   {Task: "good", ActiveKey: strings.Repeat("k", belfry.MaxKey+1)},
+			"key_window":   {Task: "good", Key: "k", KeyWindow: belfry.MaxKeyWindow + 1},
+			"due_at":       {Task: "good", DueAt: Epoch.Add(-time.Hour)},
+			"priority":     {Task: "good", Priority: new(belfry.MaxPriority + 1)},
+			"tags":         {Task: "good", Tags: []string{"no spaces"}},
+			"timeout":      {Task: "good", Timeout: 1},
+		} {
+			_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "good", Key: "first"}, bad, {Task: "good"}})
+			code := belfry.Invalid
+			if name == "task" {
+				code = belfry.NotFound
+			}
+			wantCode(b, err, code, name)
+		}
+		want(b, "jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "keys", b.count(`select count(*) from job_keys`), 0)
+		want(b, "an empty batch", len(must(b.st.Enqueue(b.ctx, nil))(b)), 0)
+	})
+
+	add("inputs, batches and tags over their limits are refused, and at their limits accepted", func(b *bench) {
+		b.task("t")
+		full := json.RawMessage(`"` + strings.Repeat("x", belfry.MaxInput-2) + `"`)
+		j := b.enqueue(belfry.NewJob{Task: "t", Input: full})
+		want(b, "input kept", len(b.job(j.ID).Input), belfry.MaxInput)
+		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Input: append(full, ' ')}})
+		wantCode(b, err, belfry.Invalid, "input", "limit")
+		var tags []string
+		for i := range belfry.MaxTags + 1 {
+			tags = append(tags, fmt.Sprint("tag", i))
+		}
+		b.enqueue(belfry.NewJob{Task: "t", Tags: tags[1:]})
+		_, err = b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Tags: tags}})
+		wantCode(b, err, belfry.Invalid, "tags")
+		_, err = b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, belfry.MaxBatch+1))
+		wantCode(b, err, belfry.TooLarge)
+		most := belfry.MaxBatch
+		if testing.Short() {
+			most /= 10
+		}
+		want(b, "a full batch", len(must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, most)))(b)), most)
+	})
+
+	add("what a job leaves out comes from its task, and what it says wins", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "q"}))(b)
+		b.task("t", func(t *belfry.Task) {
+			t.Priority, t.Queue, t.Timeout, t.Tags = 4, "q", belfry.Duration(time.Minute), []string{"of-task"}
+			t.Input, t.Retry.MaxAttempts = json.RawMessage(`{"of":"task"}`), 7
+		})
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		if j.Priority != 4 || j.Queue != "q" || j.Timeout != belfry.Duration(time.Minute) || string(j.Input) != `{"of":"task"}` || j.MaxAttempts != 7 || !slices.Equal(j.Tags, []string{"of-task"}) {
+			b.Fatalf("%+v", j)
+		}
+		zero := 0
+		j = b.enqueue(belfry.NewJob{Task: "t", Priority: &zero, Queue: "default", Timeout: belfry.Duration(time.Second), Tags: []string{"own"}, Input: json.RawMessage(`1`), MaxAttempts: 1})
+		if j.Priority != 0 || j.Queue != "default" || j.Timeout != belfry.Duration(time.Second) || string(j.Input) != `1` || j.MaxAttempts != 1 || !slices.Equal(j.Tags, []string{"own"}) {
+			b.Fatalf("%+v", j)
+		}
+		want(b, "answer and row", jsonOf(b.job(j.ID)), jsonOf(j))
+	})
+
+	add("a delayed job and one for an instant wait for their time", func(b *bench) {
+		b.task("t")
+		d := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Minute)})
+		a := b.enqueue(belfry.NewJob{Task: "t", DueAt: Epoch.Add(2*time.Minute + 1)}) // a nanosecond more than is kept
+		now := b.enqueue(belfry.NewJob{Task: "t", DueAt: Epoch.Add(-time.Second)})
+		want(b, "in the near past", now.State, belfry.JobReady)
+		want(b, "delay", d.DueAt, Epoch.Add(time.Minute))
+		want(b, "instant", a.DueAt, Epoch.Add(2*time.Minute))
+		p := must(b.st.Promote(b.ctx))(b)
+		want(b, "early", p.Jobs, 0)
+		want(b, "next", p.NextAt, Epoch.Add(time.Minute))
+		for _, j := range []belfry.Job{d, a} {
+			b.wantState(j.ID, belfry.JobScheduled)
+			b.clock.Move(time.Minute)
+			want(b, "on time", b.promote(), 1)
+			b.wantState(j.ID, belfry.JobReady)
+		}
+	})
+
+	add("a job for a handler without a task makes the task, once, and a job without either is refused", func(b *bench) {
+		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "nobody"}})
+		wantCode(b, err, belfry.NotFound, "nobody", "belfry task list")
+		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Namespace: "other", Kind: belfry.KindFunc}}))(b)
+		want(b, "jobs", len(es), 3)
+		want(b, "tasks", b.count(`select count(*) from tasks where name = 'fresh'`), 2)
+		t := must(b.st.Task(b.ctx, "default", "fresh"))(b)
+		want(b, "kind", t.Kind, belfry.KindFunc)
+		errs := make([]error, 8)
+		together(len(errs), func(i int) {
+			_, errs[i] = b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "rush", Kind: belfry.KindFunc}})
+		})
+		for _, err := range errs {
+			ok(b, err)
+		}
+		want(b, "tasks made at once", b.count(`select count(*) from tasks where name = 'rush'`), 1)
+		want(b, "their jobs", b.count(`select count(*) from jobs where task = 'rush'`), len64(errs))
+	})
+
+	add("within its window an idempotency key answers the first job, ended or not, and afterwards a new one", func(b *bench) {
+		b.task("t")
+		first := b.ask(belfry.NewJob{Task: "t", Key: "k", KeyWindow: belfry.Duration(time.Hour), Input: json.RawMessage(`1`)})
+		want(b, "first", first.Existing, false)
+		want(b, "key", first.Job.Key, "k")
+		again := b.ask(belfry.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`2`)})
+		want(b, "again", again.Existing, true)
+		want(b, "the first one", jsonOf(again.Job), jsonOf(first.Job))
+		want(b, "in another namespace", b.ask(belfry.NewJob{Task: "t2", Kind: belfry.KindFunc, Namespace: "other", Key: "k"}).Existing, false)
+		b.settle("t", belfry.OutcomeOK)
+		b.clock.Move(time.Hour - time.Microsecond)
+		again = b.ask(belfry.NewJob{Task: "t", Key: "k"})
+		want(b, "after its end", again.Existing, true)
+		want(b, "its state", again.Job.State, belfry.JobSucceeded)
+		b.clock.Move(time.Microsecond)
+		fresh := b.ask(belfry.NewJob{Task: "t", Key: "k"})
+		want(b, "after the window", fresh.Existing, false)
+		if fresh.Job.ID == first.Job.ID {
+			b.Fatal("the same job")
+		}
+		want(b, "now the new one has it", b.ask(belfry.NewJob{Task: "t", Key: "k"}).Job.ID, fresh.Job.ID)
+	})
+
+	add("the same key twice in one batch makes one job", func(b *bench) {
+		b.task("t")
+		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k"}, {Task: "t", Key: "other"}, {Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", ActiveKey: "a"}}))(b)
+		for i, e := range es {
+			want(b, fmt.Sprint("existing ", i), e.Existing, i == 2 || i == 4)
+		}
+		want(b, "key", es[2].Job.ID, es[0].Job.ID)
+		want(b, "active key", es[4].Job.ID, es[3].Job.ID)
+		want(b, "jobs", b.count(`select count(*) from jobs`), 3)
+	})
+
+	add("jobs asked for at once with the same key are one job", func(b *bench) {
+		b.task("t")
+		for _, n := range []belfry.NewJob{{Task: "t", Key: "k"}, {Task: "t", ActiveKey: "a"}, {Task: "t", Key: "both", ActiveKey: "both"}} {
+			ids, errs := make([]int64, 12), make([]error, 12)
+			together(len(ids), func(i int) {
+				es, err := b.st.Enqueue(b.ctx, []belfry.NewJob{n})
+				if errs[i] = err; err == nil {
+					ids[i] = es[0].Job.ID
+				}
+			})
+			for i := range ids {
+				ok(b, errs[i])
+				want(b, "id", ids[i], ids[0])
+			}
+		}
+		want(b, "jobs", b.count(`select count(*) from jobs`), 3)
+	})
+
+	add("batches with the same keys in different orders do not stand in each other's way", func(b *bench) {
+		b.task("t")
+		errs := make([]error, 8)
+		together(len(errs), func(i int) {
+			var ns []belfry.NewJob
+			for k := range 20 {
+				ns = append(ns, belfry.NewJob{Task: "t", Key: fmt.Sprint("k", k)})
+			}
+			if i%2 == 1 {
+				slices.Reverse(ns)
+			}
+			_, errs[i] = b.st.Enqueue(b.ctx, ns)
+		})
+		for _, err := range errs {
+			ok(b, err)
+		}
+		want(b, "jobs", b.count(`select count(*) from jobs`), 20)
+	})
+
+	add("an active key lets one job live, whatever it goes through, and is free again after its end", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 3 })
+		b.task("u")
+		n := belfry.NewJob{Task: "t", ActiveKey: "a"}
+		first := b.ask(n)
+		held := func(state belfry.JobState) {
+			b.Helper()
+			e := b.ask(belfry.NewJob{Task: "u", ActiveKey: "a"})
+			want(b, "existing", e.Existing, true)
+			want(b, "holder", e.Job.ID, first.Job.ID)
+			want(b, "its state", e.Job.State, state)
+		}
+		held(belfry.JobReady)
+		s := b.session("t")
+		c := b.claim(s, 1)
+		held(belfry.JobRunning)
+		b.finish(s, c.Jobs[0], belfry.OutcomeError)
+		held(belfry.JobScheduled)
+		b.clock.Move(10 * time.Second)
+		b.promote()
+		held(belfry.JobReady)
+		b.settle("t", belfry.OutcomeError)
+		held(belfry.JobScheduled)
+		b.clock.Move(20 * time.Second)
+		b.promote()
+		want(b, "end", b.settle("t", belfry.OutcomeError).State, belfry.JobFailed)
+		second := b.ask(n)
+		want(b, "free again", second.Existing, false)
+		left := b.redrive(first.Job.ID).Left
+		if !strings.Contains(left[first.Job.ID], "active key") {
+			b.Fatalf("redriven beside another: %+v", left)
+		}
+		b.wantState(first.Job.ID, belfry.JobFailed)
+		b.cancel(second.Job.ID)
+		want(b, "redriven", len(b.redrive(first.Job.ID).IDs), 1)
+		held(belfry.JobReady)
+		want(b, "other namespaces", b.ask(belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Namespace: "other", ActiveKey: "a"}).Existing, false)
+	})
+
+	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", func(b *bench) {
+		b.task("t")
+		live := b.ask(belfry.NewJob{Task: "t", ActiveKey: "a"})
+		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k"}}))(b)
+		for i, e := range es {
+			want(b, fmt.Sprint("existing ", i), e.Existing, true)
+			want(b, fmt.Sprint("holder ", i), jsonOf(e.Job), jsonOf(live.Job))
+		}
+		b.settle("t", belfry.OutcomeOK)
+		e := b.ask(belfry.NewJob{Task: "t", Key: "k", ActiveKey: "a"})
+		want(b, "the key outlives the job", e.Existing, true)
+		want(b, "whom it remembers", e.Job.ID, live.Job.ID)
+		e = b.ask(belfry.NewJob{Task: "t", Key: "k2", ActiveKey: "a"})
+		want(b, "a new key", e.Existing, false)
+	})
+
+	add("bulk cancel and redrive do what fits, say why not for the rest, and change nothing in a dry run", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		dead := b.enqueue(belfry.NewJob{Task: "t", Tags: []string{"x"}}).ID
+		b.settle("t", belfry.OutcomeError)
+		done := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		b.settle("t", belfry.OutcomeOK)
+		waits := b.enqueue(belfry.NewJob{Task: "t", Tags: []string{"x"}}).ID
+		other := b.ask(belfry.NewJob{Task: "t", Kind: belfry.KindFunc, Namespace: "other"}).Job.ID
+		dry := must(b.st.CancelJobs(b.ctx, "default", belfry.Selection{IDs: []int64{dead, waits, other, 1 << 40}, DryRun: true}))(b)
+		if !slices.Equal(dry.IDs, []int64{waits}) || len(dry.Left) != 3 || !strings.Contains(dry.Left[dead], "failed") {
+			b.Fatalf("%+v", dry)
+		}
+		b.wantState(waits, belfry.JobReady)
+		sel := must(b.st.CancelJobs(belfry.WithActor(b.ctx, "ada"), "default", belfry.Selection{Filter: &belfry.JobFilter{Tag: "x"}, Note: "no more"}))(b)
+		want(b, "canceled", fmt.Sprint(sel.IDs), fmt.Sprint([]int64{waits}))
+		j := b.wantState(waits, belfry.JobCanceled)
+		want(b, "note", j.Note, "canceled by ada: no more")
+		b.wantState(other, belfry.JobReady)
+		got := must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{IDs: []int64{dead, done, waits}, DryRun: true}))(b)
+		want(b, "dry redrive", fmt.Sprint(got.IDs), fmt.Sprint([]int64{dead, waits}))
+		b.wantState(dead, belfry.JobFailed)
+		want(b, "bulk redrive takes the dead", fmt.Sprint(must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{Filter: &belfry.JobFilter{}}))(b).IDs), fmt.Sprint([]int64{dead}))
+		b.wantState(waits, belfry.JobCanceled)
+		_, err := b.st.CancelJobs(b.ctx, "default", belfry.Selection{})
+		wantCode(b, err, belfry.Invalid, "ids")
+	})
+
+	add("a spent job is never claimed again by itself, and names its last error", func(b *bench) {
+		b.task("poison", func(t *belfry.Task) { t.Retry.MaxAttempts = 5; t.Retry.Delay = belfry.Duration(time.Second) })
+		b.schedule("tick", "poison", every(24*time.Hour))
+		b.fire()
+		tries := 0
+		for range 200 {
+			b.clock.Move(time.Minute)
+			b.promote()
+			s := b.session("poison")
+			for _, j := range b.claim(s, 5).Jobs {
+				tries++
+				b.finish(s, j, belfry.OutcomeError)
+			}
+		}
+		want(b, "tries", tries, 5)
+		j := b.jobsOf("tick")[0]
+		if j.State != belfry.JobFailed || j.Reason != belfry.ReasonSpent || j.Error != "it broke" || j.FinishedAt.IsZero() {
+			b.Fatalf("%+v", j)
+		}
+		b.clock.Move(24*time.Hour - 200*time.Minute)
+		want(b, "the next occurrence is not touched by it", b.fire().Jobs, 1)
+	})
+
+	add("a job that must not start twice fails when its worker is lost", func(b *bench) {
+		b.task("once", func(t *belfry.Task) { t.Retry.OnLost = belfry.OnLostFail; t.Retry.MaxAttempts = 9 })
+		j := b.enqueue(belfry.NewJob{Task: "once"})
+		b.claim(b.session("once"), 1)
+		b.clock.Move(lost)
+		b.release()
+		want(b, "reason", b.wantState(j.ID, belfry.JobFailed).Reason, belfry.ReasonLost)
+	})
+
+	add("more lost jobs than fit into one pass are all released", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		const n = 600
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, n)))(b)
+		s := b.session("t")
+		want(b, "claimed", len(b.claim(s, n).Jobs), n)
+		b.clock.Move(lost)
+		released := 0
+		for more := true; more; {
+			r := must(b.st.ReleaseLost(b.ctx))(b)
+			released, more = released+r.Jobs, r.More
+		}
+		want(b, "released", released, n)
+		want(b, "live", b.count(`select count(*) from jobs`), 0)
+	})
+
+	add("every job ends in exactly one way, and the live table forgets it", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("s", "t", every(time.Hour))
+		b.fire()
+		must(b.st.PauseSchedule(b.ctx, "default", "s", ""))(b)
+		for _, o := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeCanceled} {
+			b.enqueue(belfry.NewJob{Task: "t"})
+			b.settle("t", o)
+		}
+		want(b, "live", b.count(`select count(*) from jobs`), 0)
+		for _, st := range []string{"succeeded", "failed", "canceled", "skipped"} {
+			want(b, st, b.count(`select count(*) from jobs_done where state = $1`, st), 1)
+		}
+	})
+}
+
+func len64[T any](s []T) int64 { return int64(len(s)) }

@@ -1,0 +1,544 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// cron makes a schedule follow a cron expression.
+func cron(expr string) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Cron: expr}} }
+}
+
+func at(ts ...time.Time) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{At: ts}} }
+}
+
+func overlap(o belfry.Overlap) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Overlap = o }
+}
+
+func catchup(c belfry.Catchup) func(*belfry.Schedule) {
+	return func(s *belfry.Schedule) { s.Catchup = c }
+}
+
+// fireTo walks from one next time to the next until the clock stands at end,
+// firing at each.
+func (b *bench) fireTo(end time.Time) {
+	b.Helper()
+	for {
+		f := b.fire()
+		if f.Schedules > 0 {
+			continue
+		}
+		if f.NextAt.IsZero() || f.NextAt.After(end) {
+			b.clock.Move(end.Sub(b.clock.Now()))
+			return
+		}
+		b.clock.Move(f.NextAt.Sub(b.clock.Now()))
+	}
+}
+
+// said are the occurrences of a schedule as short texts: minutes and seconds
+// since the epoch, the decision, and the reason.
+func (b *bench) said(schedule string) string {
+	b.Helper()
+	var all []string
+	for _, o := range b.occurrences(schedule) {
+		text := fmt.Sprintf("%s %s", belfry.Duration(o.Nominal.Sub(Epoch)), o.Decision)
+		if o.Reason != "" {
+			text += " " + string(o.Reason)
+		}
+		if o.Count > 1 {
+			text += fmt.Sprintf(" x%d", o.Count)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// days lists the nominal times of a schedule's jobs.
+func (b *bench) days(schedule, layout string) string {
+	b.Helper()
+	var all []string
+	for _, j := range b.jobsOf(schedule) {
+		all = append(all, j.Nominal.Format(layout))
+	}
+	return strings.Join(all, " ")
+}
+
+func init() {
+	add("firing is all or nothing: a failure leaves neither occurrence nor job nor a new next time", func(b *bench) {
+		b.task("tick")
+		before := b.schedule("tick", "tick", every(time.Minute))
+		// A row in the way of the job's id makes the last step of the firing fail.
+		next := b.enqueue(belfry.NewJob{Task: "tick"}).ID + 1
+		b.sql(`insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, created_at, max_attempts, timeout)
+			values ($1, 'default', 0, 'squatter', 'func', 'default', 0, 'scheduled', 'enqueue', 9000000000000000, 1, 1, 1)`, next)
+		if _, err := b.st.FireDue(b.ctx); err == nil {
+			b.Fatal("fired over the squatter")
+		}
+		want(b, "occurrences", len(b.occurrences("tick")), 0)
+		want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
+		b.sql(`delete from jobs where id = $1`, next)
+		want(b, "jobs afterwards", b.fire().Jobs, 1)
+		want(b, "occurrences afterwards", b.said("tick"), "0s job")
+	})
+
+	add("a nominal time that has a row is not fired again, even if the schedule's row were set back", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.fire()
+		b.sql(`update schedules set next_at = $1, high_water = $2, runs = 0`, Epoch.UnixMicro(), Epoch.Add(-time.Hour).UnixMicro())
+		b.fire()
+		want(b, "jobs", len(b.jobsOf("tick")), 1)
+		want(b, "occurrences", b.said("tick"), "0s job")
+	})
+
+	add("nothing at or below the high-water mark is ever fired", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.fire()
+		b.clock.Move(3 * time.Minute)
+		b.fire()
+		want(b, "high water", b.get("tick").HighWater, Epoch.Add(3*time.Minute))
+		b.sql(`delete from occurrences`)
+		b.sql(`update schedules set next_at = $1`, Epoch.UnixMicro())
+		want(b, "jobs", b.fire().Jobs, 0)
+		want(b, "next", b.get("tick").NextAt, Epoch.Add(4*time.Minute))
+	})
+
+	add("missed runs: the latest is made up for and the others are one row with the reason", func(b *bench) {
+		b.task("tick")
+		b.schedule("latest", "tick", every(time.Minute), catchup(belfry.CatchupLatest), overlap(belfry.OverlapAllow))
+		b.schedule("none", "tick", every(time.Minute), catchup(belfry.CatchupNone), overlap(belfry.OverlapAllow))
+		b.schedule("all", "tick", every(time.Minute), catchup(belfry.CatchupAll), overlap(belfry.OverlapAllow),
+			func(s *belfry.Schedule) { s.CatchupWindow = belfry.Duration(5 * time.Minute); s.CatchupMax = 3 })
+		b.clock.Move(10*time.Minute + 30*time.Second)
+		b.fire()
+		want(b, "latest", b.said("latest"), "0s skipped catchup_latest x10, 10m job")
+		want(b, "none", b.said("none"), "0s skipped catchup_none x11")
+		want(b, "all", b.said("all"), "0s skipped catchup_window x6, 6m skipped catchup_max x2, 8m job, 9m job, 10m job")
+		for _, name := range []string{"latest", "none", "all"} {
+			want(b, name+" goes on", b.get(name).NextAt, Epoch.Add(11*time.Minute))
+		}
+	})
+
+	add("a five-minute rule is as true after ten thousand occurrences as after one", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(5*time.Minute), overlap(belfry.OverlapAllow), catchup(belfry.CatchupAll),
+			func(s *belfry.Schedule) { s.CatchupMax = 1000; s.CatchupWindow = belfry.Duration(366 * 24 * time.Hour) })
+		want(b, "first", b.fire().Jobs, 1)
+		runs := int64(10_000)
+		if testing.Short() { // under the race detector, SQLite in pure Go takes half a minute for them
+			runs = 1000
+		}
+		for range runs / 1000 {
+			b.clock.Move(5000 * time.Minute)
+			want(b, "jobs of a pass", b.fire().Jobs, 1000)
+		}
+		last := Epoch.Add(time.Duration(runs) * 5 * time.Minute)
+		sc := b.get("tick")
+		want(b, "runs", sc.Runs, runs+1)
+		want(b, "high water", sc.HighWater, last)
+		want(b, "next", sc.NextAt, last.Add(5*time.Minute))
+		want(b, "occurrences", b.count(`select count(*) from occurrences where decision = 'job'`), runs+1)
+		want(b, "different times of jobs", b.count(`select count(distinct nominal) from jobs`), runs+1)
+		want(b, "last time", b.count(`select max(nominal) from jobs`), last.UnixMicro())
+	})
+
+	add("a rule for Mondays and Fridays that begins on a Wednesday runs on Fridays and Mondays only", func(b *bench) {
+		b.clock.Move(48 * time.Hour) // Wednesday, 4 March
+		b.task("tick")
+		b.schedule("tick", "tick", cron("30 9 * * MON,FRI"), overlap(belfry.OverlapAllow))
+		b.fireTo(Epoch.Add(20 * 24 * time.Hour))
+		want(b, "days", b.days("tick", "Mon-02"), "Fri-06 Mon-09 Fri-13 Mon-16 Fri-20")
+	})
+
+	add("a rule for the 31st skips the months that have none and comes back", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", cron("0 0 31 * *"), overlap(belfry.OverlapAllow))
+		b.fireTo(Epoch.Add(366 * 24 * time.Hour))
+		want(b, "days", b.days("tick", "01-02"), "03-31 05-31 07-31 08-31 10-31 12-31 01-31")
+	})
+
+	add("a rule for one instant fires once, and its schedule is completed in the same pass", func(b *bench) {
+		b.task("once")
+		b.schedule("once", "once", at(Epoch.Add(time.Hour)))
+		want(b, "too early", b.fire().Jobs, 0)
+		b.clock.Move(time.Hour)
+		want(b, "on time", b.fire().Jobs, 1)
+		want(b, "state", b.get("once").State, belfry.ScheduleCompleted)
+		for range 5 {
+			b.clock.Move(time.Minute)
+			if f := b.fire(); f.Schedules != 0 || !f.NextAt.IsZero() {
+				b.Fatalf("fired again: %+v", f)
+			}
+		}
+		want(b, "jobs", len(b.jobsOf("once")), 1)
+	})
+
+	add("a schedule that starts in 2099 stays quiet and costs nothing until then", func(b *bench) {
+		b.task("far")
+		start := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+		b.schedule("far", "far", func(s *belfry.Schedule) {
+			s.Rules, s.Start = []belfry.Rule{{Every: belfry.Duration(time.Minute)}}, start
+		})
+		b.schedule("far-finish", "far", afterFinish(time.Minute), func(s *belfry.Schedule) { s.Start = start })
+		for range 5 {
+			f := b.fire()
+			want(b, "due", f.Schedules, 0)
+			want(b, "next", f.NextAt, start)
+			b.clock.Move(365 * 24 * time.Hour)
+		}
+		b.clock.Move(start.Sub(b.clock.Now()))
+		want(b, "at its start", b.fire().Jobs, 2)
+	})
+
+	add("a schedule for which nothing is due at boot still runs later", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", cron("0 18 * * *"))
+		f := b.fire()
+		want(b, "due", f.Schedules, 0)
+		want(b, "next", f.NextAt, Epoch.Add(6*time.Hour))
+		b.clock.Move(6 * time.Hour)
+		want(b, "jobs", b.fire().Jobs, 1)
+	})
+
+	add("a fifteen-minute job really runs every fifteen minutes, however long it takes and however late it is fired", func(b *bench) {
+		b.task("quarter")
+		b.schedule("quarter", "quarter", cron("*/15 * * * *"))
+		s := b.session("quarter")
+		for range 8 {
+			b.fireTo(b.clock.Now().Add(15*time.Minute + 4*time.Second)) // the node looks late
+			b.renew(s)
+			for _, j := range b.claim(s, 5).Jobs {
+				b.clock.Move(7 * time.Second)
+				b.finish(s, j, belfry.OutcomeOK)
+			}
+			b.clock.Move(-11 * time.Second)
+			b.clock.Move(7 * time.Second)
+			s = b.session("quarter")
+		}
+		var last time.Time
+		for _, j := range b.jobsOf("quarter") {
+			if !last.IsZero() {
+				want(b, "gap", j.Nominal.Sub(last), 15*time.Minute)
+			}
+			last = j.Nominal
+		}
+		want(b, "jobs", len(b.jobsOf("quarter")), 8)
+	})
+
+	add("a clock set back by an hour fires nothing twice, and what was put off does not wait an hour more", func(b *bench) {
+		b.task("tick", func(t *belfry.Task) { t.Retry.Delay = belfry.Duration(time.Minute) })
+		b.schedule("plan", "tick", every(10*time.Minute), overlap(belfry.OverlapAllow))
+		b.schedule("loop", "tick", afterFinish(5*time.Minute))
+		b.fire()
+		s := b.session("tick")
+		c := b.claim(s, 5)
+		want(b, "claimed", len(c.Jobs), 2)
+		for _, j := range c.Jobs {
+			if j.Job.Schedule == "plan" {
+				b.finish(s, j, belfry.OutcomeError)
+			} else {
+				b.finish(s, j, belfry.OutcomeOK)
+			}
+		}
+		b.clock.Move(-time.Hour)
+		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		want(b, "released", b.release(), 0)
+		want(b, "fired at once", b.fire().Jobs, 0)
+		b.clock.Move(time.Minute)
+		want(b, "the retry's delay", b.promote(), 1)
+		b.clock.Move(4 * time.Minute)
+		f := b.fire()
+		want(b, "the loop's interval", f.Jobs, 1)
+		b.fireTo(Epoch.Add(9 * time.Minute))
+		want(b, "plan", b.said("plan"), "0s job")
+		b.clock.Move(time.Minute)
+		b.fire()
+		want(b, "plan at its next time", b.said("plan"), "0s job, 10m job")
+	})
+
+	add("a clock set back does not lose the session of a worker, and lost ones are still noticed in time", func(b *bench) {
+		b.task("tick")
+		b.enqueue(belfry.NewJob{Task: "tick"})
+		s := b.session("tick")
+		c := b.claim(s, 1)
+		b.clock.Move(-time.Hour)
+		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		want(b, "lost", b.renew(s, c.Jobs...).Lost, false)
+		b.clock.Move(lost)
+		want(b, "released", b.release(), 1)
+	})
+
+	add("a claim that never arrived is handed back in time though the clock was set back meanwhile", func(b *bench) {
+		b.task("tick")
+		j := b.enqueue(belfry.NewJob{Task: "tick"})
+		s := b.session("tick")
+		b.claim(s, 1)
+		b.clock.Move(-time.Hour)
+		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		b.clock.Move(belfry.ClaimSettled + time.Second)
+		b.renew(s)
+		b.wantState(j.ID, belfry.JobReady)
+	})
+
+	add("a clock set forward by an hour is missed runs like any others", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(10*time.Minute), overlap(belfry.OverlapAllow))
+		b.fire()
+		b.clock.Move(time.Hour)
+		want(b, "jobs", b.fire().Jobs, 1)
+		b.clock.Move(-time.Hour)
+		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		for range 6 {
+			want(b, "jobs while the clock repeats the hour", b.fire().Jobs, 0)
+			b.clock.Move(10 * time.Minute)
+		}
+		want(b, "occurrences", b.said("tick"), "0s job, 10m skipped catchup_latest x5, 1h job")
+		b.clock.Move(10 * time.Minute)
+		want(b, "jobs after it", b.fire().Jobs, 1)
+	})
+
+	add("max runs and the end complete a schedule in the pass that fires the last run", func(b *bench) {
+		b.task("tick")
+		b.schedule("three", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.schedule("until", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.End = Epoch.Add(2 * time.Minute) })
+		for range 3 {
+			b.fire()
+			b.clock.Move(time.Minute)
+		}
+		for _, name := range []string{"three", "until"} {
+			sc := b.get(name)
+			want(b, name, sc.State, belfry.ScheduleCompleted)
+			want(b, name+" runs", sc.Runs, 3)
+			want(b, name+" next", sc.NextAt, time.Time{})
+		}
+	})
+
+	add("a finish loop whose next run would come after its end is completed when the last run ends", func(b *bench) {
+		b.task("tick")
+		b.schedule("loop", "tick", afterFinish(time.Hour), func(s *belfry.Schedule) { s.End = Epoch.Add(90 * time.Minute) })
+		for range 2 {
+			b.fire()
+			s := b.session("tick")
+			b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+			b.clock.Move(time.Hour)
+		}
+		b.fire()
+		sc := b.get("loop")
+		want(b, "runs", sc.Runs, 2)
+		want(b, "state", sc.State, belfry.ScheduleCompleted)
+	})
+
+	add("jitter puts a run off, the same way each time, and keeps its nominal time", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Hour), func(s *belfry.Schedule) { s.Jitter = belfry.Duration(10 * time.Minute) })
+		b.fire()
+		j := b.jobsOf("tick")[0]
+		if !j.Nominal.Equal(Epoch) || !j.DueAt.After(Epoch) || j.DueAt.Sub(Epoch) >= 10*time.Minute || j.State != belfry.JobScheduled {
+			b.Fatalf("%+v", j)
+		}
+		b.clock.Move(j.DueAt.Sub(Epoch))
+		want(b, "promoted", b.promote(), 1)
+	})
+
+	add("more schedules than fit into one pass all fire, each once", func(b *bench) {
+		b.task("tick")
+		var m belfry.Manifest
+		for i := range 600 {
+			m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprintf("s%04d", i), Task: "tick",
+				Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(time.Minute)}}}})
+		}
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b)
+		b.clock.Move(time.Minute)
+		jobs, passes := 0, 0
+		for f := b.fire(); f.Schedules > 0; f = b.fire() {
+			jobs, passes = jobs+f.Jobs, passes+1
+		}
+		want(b, "jobs", jobs, 600)
+		want(b, "schedules with a job", b.count(`select count(distinct schedule_id) from jobs`), 600)
+		if passes < 2 {
+			b.Fatalf("%d passes: the batch has no bound", passes)
+		}
+	})
+
+	add("a schedule with a backlog of thousands does not hide the live run of another", func(b *bench) {
+		b.task("tick")
+		flood := b.schedule("flood", "tick", every(time.Second))
+		b.sql(`with recursive n (i) as (select 1000000 union all select i + 1 from n where i < 1003000)
+			insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
+			select i - 2000000, 'default', 0, 'tick', 'func', 'default', 0, 'ready', 'schedule', $1, 1, 1, 1, 1 from n`, flood.ID)
+		b.schedule("calm", "tick", cron("* * * * *"))
+		b.clock.Move(60 * time.Second)
+		b.fire()
+		b.clock.Move(60 * time.Second)
+		b.fire()
+		want(b, "jobs of the calm one", len(b.jobsOf("calm")), 1)
+	})
+
+	add("a schedule that cannot be computed or lost its task holds up no other", func(b *bench) {
+		b.task("tick")
+		b.task("gone")
+		b.schedule("nowhere", "tick", cron("* * * * *"))
+		b.schedule("orphan", "gone", cron("* * * * *"))
+		b.schedule("sound", "tick", cron("* * * * *"))
+		b.sql(`update schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1 where name = 'nowhere'`)
+		b.sql(`delete from tasks where name = 'gone'`)
+		b.clock.Move(time.Minute)
+		b.fire()
+		want(b, "jobs", len(b.jobsOf("sound")), 1)
+		want(b, "nothing hangs on", b.fire().Schedules, 0)
+	})
+
+	add("a job can end although its schedule cannot be computed any more", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", afterFinish(time.Minute))
+		b.fire()
+		s := b.session("tick")
+		c := b.claim(s, 1)
+		b.sql(`update schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1`)
+		want(b, "finish", b.finish(s, c.Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
+		b.sql(`update schedules set doc = replace(doc, '"Nowhere/None"', '"UTC"')`)
+		b.clock.Move(2 * time.Minute)
+		want(b, "the loop lives", b.fire().Jobs, 1)
+	})
+
+	add("a finish loop survives every way in which its run can end", func(b *bench) {
+		b.task("loop", func(t *belfry.Task) { t.Retry.MaxAttempts = 1; t.Timeout = belfry.Duration(time.Second) })
+		b.schedule("loop", "loop", afterFinish(10*time.Minute))
+		start := func() (belfry.Session, belfry.LeasedJob) {
+			b.Helper()
+			want(b, "fired", b.fire().Jobs, 1)
+			s := b.session("loop")
+			c := b.claim(s, 5)
+			want(b, "claimed", len(c.Jobs), 1)
+			return s, c.Jobs[0]
+		}
+		goesOn := func(how string) {
+			b.Helper()
+			sc := b.get("loop")
+			want(b, how+": next", sc.NextAt, b.clock.Now().Add(10*time.Minute))
+			b.clock.Move(10 * time.Minute)
+		}
+		again := func(how string) { // at once, but under a nominal time of its own
+			b.Helper()
+			if next := b.get("loop").NextAt; next.Sub(b.clock.Now()).Abs() > time.Millisecond {
+				b.Fatalf("%s: next %s, now %s", how, next, b.clock.Now())
+			}
+			b.clock.Move(time.Millisecond)
+		}
+		for _, o := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeTimeout, belfry.OutcomeCanceled} {
+			s, j := start()
+			b.finish(s, j, o)
+			goesOn(string(o))
+		}
+		start()
+		b.clock.Move(lost)
+		b.release()
+		goesOn("lost")
+
+		s, j := start()
+		for range 4 {
+			b.clock.Move(20 * time.Second)
+			b.renew(s, j)
+		}
+		want(b, "deadline", b.release(), 1)
+		goesOn("deadline")
+
+		s, j = start()
+		b.cancel(j.Job.ID)
+		b.finish(s, j, belfry.OutcomeCanceled)
+		goesOn("canceled while running")
+
+		want(b, "fired", b.fire().Jobs, 1)
+		b.cancel(b.jobsOf("loop", belfry.JobReady)[0].ID)
+		goesOn("canceled while waiting")
+
+		s, j = start()
+		b.finish(s, j, belfry.OutcomeSnoozed, func(f *belfry.Finish) { f.Snooze = belfry.Duration(time.Hour) })
+		want(b, "next while snoozed", b.get("loop").NextAt, time.Time{})
+		b.cancel(j.Job.ID)
+		goesOn("canceled while snoozed")
+
+		s, j = start()
+		b.task("other")
+		sc := b.get("loop")
+		sc.Task = "other"
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		b.finish(s, j, belfry.OutcomeOK)
+		sc = b.get("loop")
+		sc.Task = "loop"
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		goesOn("task of the schedule changed")
+
+		s, j = start()
+		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "loop", Kind: belfry.KindFunc, Description: "edited", Retry: belfry.Retry{MaxAttempts: 1}, Timeout: belfry.Duration(time.Second)}))(b)
+		b.finish(s, j, belfry.OutcomeError)
+		goesOn("task edited")
+
+		want(b, "fired", b.fire().Jobs, 1)
+		must(b.st.PauseSchedule(b.ctx, "default", "loop", "withdrawn"))(b)
+		must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
+		again("withdrawn by a pause")
+
+		s, j = start()
+		must(b.st.PauseSchedule(b.ctx, "default", "loop", "while it runs"))(b)
+		b.finish(s, j, belfry.OutcomeOK)
+		must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
+		again("ended during a pause")
+
+		want(b, "fired", b.fire().Jobs, 1)
+		sc = b.get("loop")
+		sc.Rules[0].Every = belfry.Duration(11 * time.Minute)
+		must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		again("withdrawn by an edit")
+	})
+
+	add("soft-deleted and canceled things never run", func(b *bench) {
+		b.task("dead")
+		b.task("kept")
+		b.schedule("dead", "kept", every(time.Minute), overlap(belfry.OverlapAllow))
+		b.fire()
+		j := b.enqueue(belfry.NewJob{Task: "dead"})
+		k := b.enqueue(belfry.NewJob{Task: "kept"})
+		later := b.enqueue(belfry.NewJob{Task: "kept", Delay: belfry.Duration(time.Minute)})
+		ok(b, b.st.DeleteTask(b.ctx, "default", "dead"))
+		ok(b, b.st.DeleteSchedule(b.ctx, "default", "dead"))
+		if sel := b.cancel(k.ID, later.ID); len(sel.IDs) != 2 {
+			b.Fatalf("%+v", sel)
+		}
+		b.clock.Move(time.Hour)
+		b.fire()
+		b.promote()
+		s := b.session("dead-too", "kept")
+		want(b, "claimed", len(b.claim(s, 10).Jobs), 0)
+		b.wantState(j.ID, belfry.JobSkipped)
+		b.wantState(k.ID, belfry.JobCanceled)
+		b.wantState(later.ID, belfry.JobCanceled)
+		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+	})
+
+	add("ids that a rolled-back change used do not lend their times to the next schedule", func(b *bench) {
+		b.task("tick")
+		m := belfry.Manifest{Schedules: []belfry.Schedule{{Name: "draft", Task: "tick", Rules: []belfry.Rule{{Cron: "0 3 * * *"}}}}}
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		sc := b.schedule("real", "tick", cron("30 12 * * *"))
+		want(b, "next", sc.NextAt, Epoch.Add(30*time.Minute))
+
+		m.Schedules[0] = belfry.Schedule{Name: "real", Task: "tick", Rules: []belfry.Rule{{Cron: "0 4 * * *"}}}
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		sc.Rules[0].Cron = "45 12 * * *"
+		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		want(b, "next after the edit", sc.NextAt, Epoch.Add(45*time.Minute))
+		b.clock.Move(45 * time.Minute)
+		want(b, "jobs", b.fire().Jobs, 1)
+		want(b, "next after the run", b.get("real").NextAt, Epoch.Add(24*time.Hour+45*time.Minute))
+	})
+}

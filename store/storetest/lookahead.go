@@ -1,0 +1,195 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ahead lists what is upcoming as minutes since the epoch and names.
+func (b *bench) ahead(a belfry.Ahead) string {
+	b.Helper()
+	var all []string
+	for _, c := range must(b.st.Upcoming(b.ctx, a))(b) {
+		text := belfry.Duration(c.Nominal.Sub(Epoch)).String() + " " + c.Schedule
+		if c.Skipped != "" {
+			text += " " + string(c.Skipped)
+		} else if !c.DueAt.Equal(c.Nominal) {
+			text += " due " + belfry.Duration(c.DueAt.Sub(Epoch)).String()
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// load is a forecast as minutes since the epoch and starts.
+func (b *bench) load(a belfry.Ahead) string {
+	b.Helper()
+	f := must(b.st.Forecast(b.ctx, a))(b)
+	want(b, "partial", f.Partial, false)
+	var all []string
+	for _, l := range f.Loads {
+		all = append(all, fmt.Sprintf("%s %d %s", belfry.Duration(l.Minute.Sub(Epoch)), l.Starts, strings.Join(l.Schedules, "+")))
+	}
+	return strings.Join(all, ", ")
+}
+
+// listed are the next times of a look, as minutes since the epoch.
+func listed(l belfry.Look) string {
+	var all []string
+	for _, c := range l.Coming {
+		all = append(all, belfry.Duration(c.Nominal.Sub(Epoch)).String())
+	}
+	return strings.Join(all, " ")
+}
+
+func init() {
+	add("upcoming lists what all schedules of a namespace do, soonest first, and leaves out those that rest", func(b *bench) {
+		b.task("t")
+		must(b.st.CreateTask(b.ctx, belfry.Task{Namespace: "other", Name: "t", Kind: belfry.KindFunc}))(b)
+		b.calendar("lunch", "* 12:20-12:30")
+		b.schedule("tens", "t", cron("*/10 * * * *"), blackout("lunch"))
+		b.schedule("quarters", "t", cron("5/15 * * * *"), blackout("lunch"), nextOpen)
+		b.schedule("twice", "t", cron("*/7 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 2 })
+		b.schedule("paused", "t", cron("* * * * *"))
+		must(b.st.PauseSchedule(b.ctx, "default", "paused", ""))(b)
+		b.schedule("hand", "t")
+		b.schedule("loop", "t", afterFinish(8*time.Minute))
+		b.schedule("other", "t", cron("0 * * * *"), func(s *belfry.Schedule) { s.Namespace = "other" })
+		b.fire() // the loop's first run is under way
+		s := b.session("t")
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		half := belfry.Ahead{Within: 30 * time.Minute}
+		want(b, "half an hour", b.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
+		want(b, "a limit", b.ahead(belfry.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
+		want(b, "later", b.ahead(belfry.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
+		want(b, "another namespace", b.ahead(belfry.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
+		want(b, "none", b.ahead(belfry.Ahead{Namespace: "nowhere"}), "")
+		if all := b.ahead(belfry.Ahead{Namespace: belfry.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
+			b.Fatalf("of all namespaces: %s", all)
+		}
+		want(b, "load", b.load(half), "5m 1 quarters, 7m 1 twice, 8m 1 loop, 10m 1 tens, 14m 1 twice, 30m 2 quarters+tens")
+		for field, a := range map[string]belfry.Ahead{"within": {Within: 32 * 24 * time.Hour}, "limit": {Limit: -1}} {
+			_, err := b.st.Upcoming(b.ctx, a)
+			wantCode(b, err, belfry.Invalid, field)
+			_, err = b.st.Forecast(b.ctx, a)
+			wantCode(b, err, belfry.Invalid, field)
+		}
+	})
+
+	add("a forecast counts starts where they really are, jitter included, and is what then happens", func(b *bench) {
+		b.task("t")
+		for i := range 12 {
+			b.schedule(fmt.Sprintf("s%02d", i), "t", cron("30 12 * * *"), func(s *belfry.Schedule) { s.Jitter = belfry.Duration(20 * time.Minute) })
+		}
+		b.schedule("sharp", "t", cron("30 12 * * *"))
+		f := must(b.st.Forecast(b.ctx, belfry.Ahead{Within: time.Hour}))(b)
+		b.clock.Move(30 * time.Minute)
+		b.fire()
+		starts := map[time.Time]int{}
+		for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: 100}}))(b).Items {
+			starts[j.DueAt.Truncate(time.Minute)]++
+		}
+		total := 0
+		for i, l := range f.Loads {
+			want(b, "starts of "+l.Minute.String(), l.Starts, starts[l.Minute])
+			total += l.Starts
+			if i > 0 && !l.Minute.After(f.Loads[i-1].Minute) {
+				b.Fatalf("out of order: %+v", f.Loads)
+			}
+		}
+		want(b, "all", total, 13)
+		if len(f.Loads) < 4 {
+			b.Fatalf("jitter spreads nothing: %+v", f.Loads)
+		}
+		for i := range 12 { // more than are named
+			b.schedule(fmt.Sprint("more", i), "t", cron("0 14 * * *"))
+		}
+		f = must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(119 * time.Minute), Within: 2 * time.Minute}))(b)
+		want(b, "minutes", len(f.Loads), 1)
+		want(b, "starts", f.Loads[0].Starts, 12)
+		want(b, "named", len(f.Loads[0].Schedules), 10)
+	})
+
+	add("a look at a saved schedule: sentences, next times, and why a time is or is not one of them", func(b *bench) {
+		b.task("t")
+		b.calendar("lunch", "* 12:20-12:30")
+		b.schedule("tens", "t", cron("*/10 * * * *"), blackout("lunch"))
+		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tens", N: 3}))(b)
+		want(b, "times", listed(l), "10m 20m 30m")
+		want(b, "skipped", l.Coming[1].Skipped, belfry.ReasonBlackout)
+		want(b, "sentence", l.Explain[0], "Every 10 minutes, UTC time.")
+		want(b, "schedule", jsonOf(l.Schedule), jsonOf(b.get("tens")))
+		if l.Is != nil || l.Diff != nil || l.Zones == "" {
+			b.Fatalf("%+v", l)
+		}
+		l = must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tens", From: Epoch.Add(time.Hour), N: 1, At: Epoch.Add(20 * time.Minute)}))(b)
+		want(b, "from", listed(l), "1h10m")
+		want(b, "is", *l.Is, false)
+		want(b, "why", strings.Join(l.Why, "; "), "*/10 * * * *: yes; no: calendar lunch: closed * 12:20-12:30")
+		b.schedule("loop", "t", afterFinish(time.Minute))
+		want(b, "a loop at rest", listed(must(b.st.Look(b.ctx, belfry.LookQuery{Name: "loop", From: Epoch.Add(-time.Second)}))(b)), "0s")
+		b.fire()
+		want(b, "a loop under way", listed(must(b.st.Look(b.ctx, belfry.LookQuery{Name: "loop"}))(b)), "")
+		_, err := b.st.Look(b.ctx, belfry.LookQuery{Name: "nobody"})
+		wantCode(b, err, belfry.NotFound, "nobody")
+		_, err = b.st.Look(b.ctx, belfry.LookQuery{Namespace: "other", Name: "tens"})
+		wantCode(b, err, belfry.NotFound, "tens")
+		_, err = b.st.Look(b.ctx, belfry.LookQuery{})
+		wantCode(b, err, belfry.Invalid, "name")
+	})
+
+	add("a look at a draft needs neither name nor task, knows the calendars, and saves nothing", func(b *bench) {
+		b.calendar("lunch", "* 12:20-12:30")
+		q := belfry.LookQuery{N: 2, Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "*/20 * * * *"}}, Blackout: []string{"lunch"}}}
+		l := must(b.st.Look(b.ctx, q))(b)
+		want(b, "times", listed(l), "20m 40m")
+		want(b, "skipped", l.Coming[0].Skipped, belfry.ReasonBlackout)
+		want(b, "no difference", len(l.Diff), 0)
+		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
+		want(b, "the question is as it was", q.Draft.Name+q.Draft.Zone, "")
+		for field, change := range map[string]func(*belfry.Schedule){
+			"rules[0].cron":    cron("never"),
+			"zone":             func(s *belfry.Schedule) { s.Zone = "Mars/Olympus" },
+			"rules":            cron("0 0 30 2 *"),
+			"within[0]":        within("nobody"),
+			"overlap":          overlap("sometimes"),
+			"rules[0].dtstart": func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{RRule: "FREQ=DAILY", DTStart: "soon"}} },
+		} {
+			bad := *q.Draft
+			change(&bad)
+			_, err := b.st.Look(b.ctx, belfry.LookQuery{Draft: &bad})
+			wantCode(b, err, belfry.Invalid, field)
+		}
+	})
+
+	add("a look at a draft of a saved schedule says what the edit changes", func(b *bench) {
+		b.task("t")
+		b.schedule("s", "t", cron("0 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.clock.Move(time.Hour)
+		b.fire()
+		before := b.get("s")
+		d := belfry.Schedule{Name: "ignored", Task: "t", Rules: []belfry.Rule{{Cron: "*/30 * * * *"}}, MaxRuns: 3}
+		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "s", Draft: &d, N: 4}))(b)
+		var diff []string
+		for _, s := range l.Diff {
+			diff = append(diff, s.Change+belfry.Duration(s.Nominal.Sub(Epoch)).String())
+		}
+		want(b, "difference", strings.Join(diff, " "), "+1h30m =2h +2h30m =3h")
+		want(b, "times", listed(l), "1h30m 2h 2h30m 3h")
+		want(b, "the second is the last", fmt.Sprint(l.Coming[1].Skipped, l.Coming[2].Skipped), "max_runs")
+		want(b, "saved", jsonOf(b.get("s")), jsonOf(before))
+		// Phases hash the name, so that a draft of the same rule differs in nothing.
+		b.schedule("hashed", "t", cron("H * * * *"))
+		l = must(b.st.Look(b.ctx, belfry.LookQuery{Name: "hashed", Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "H * * * *"}}}, N: 5}))(b)
+		for _, s := range l.Diff {
+			want(b, "change", s.Change, "=")
+		}
+		_, err := b.st.Look(b.ctx, belfry.LookQuery{Name: "s", Draft: &belfry.Schedule{Rules: []belfry.Rule{{Cron: "x"}}}})
+		wantCode(b, err, belfry.Invalid, "rules[0].cron")
+		_, err = b.st.Look(b.ctx, belfry.LookQuery{Name: "nobody", Draft: &d})
+		wantCode(b, err, belfry.NotFound, "nobody")
+	})
+}

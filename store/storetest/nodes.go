@@ -1,0 +1,278 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// OpenNodes opens several stores on one fresh database, as nodes do. Where a
+// database takes one process only, they are the same store several times.
+type OpenNodes func(t *testing.T, o store.Options) []*store.Store
+
+// RunNodes runs the cases of several nodes that work at the same moment.
+func RunNodes(t *testing.T, open OpenNodes) {
+	for name, fn := range nodeCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &bench{T: t, ctx: t.Context(), clock: NewClock()}
+			nodes := open(t, store.Options{Clock: b.clock.Now})
+			b.st = nodes[0]
+			fn(b, nodes)
+		})
+	}
+}
+
+var nodeCases = map[string]func(*bench, []*store.Store){}
+
+func addNodes(sentence string, fn func(*bench, []*store.Store)) {
+	if nodeCases[sentence] != nil {
+		panic("two cases say: " + sentence)
+	}
+	nodeCases[sentence] = fn
+}
+
+// crowd runs fn on every node, several times at once, and fails the test with
+// the first error.
+func (b *bench) crowd(nodes []*store.Store, each int, fn func(ctx context.Context, st *store.Store, i int) error) {
+	b.Helper()
+	errs := make([]error, each*len(nodes))
+	together(len(errs), func(i int) { errs[i] = fn(b.ctx, nodes[i%len(nodes)], i) })
+	for _, err := range errs {
+		ok(b, err)
+	}
+}
+
+func init() {
+	addNodes("schedulers that fire at the same moment make one job for each nominal time", func(b *bench, nodes []*store.Store) {
+		const schedules, rounds = 30, 6
+		b.task("t")
+		for i := range schedules {
+			b.schedule(fmt.Sprint("s", i), "t", every(time.Minute), overlap(belfry.OverlapAllow))
+		}
+		var jobs atomic.Int64
+		for range rounds {
+			b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
+				f, err := st.FireDue(ctx)
+				jobs.Add(int64(f.Jobs))
+				return err
+			})
+			for f := b.fire(); f.Schedules > 0; f = b.fire() {
+				jobs.Add(int64(f.Jobs))
+			}
+			b.clock.Move(time.Minute)
+		}
+		want(b, "jobs answered", jobs.Load(), schedules*rounds)
+		want(b, "jobs", b.count(`select count(*) from jobs`), schedules*rounds)
+		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from jobs) as d`), schedules*rounds)
+		want(b, "occurrences", b.count(`select count(*) from occurrences`), schedules*rounds)
+	})
+
+	addNodes("two schedulers and one due schedule: one run", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		b.schedule("s", "t", at(Epoch.Add(time.Second)))
+		b.clock.Move(time.Second)
+		var jobs atomic.Int64
+		b.crowd(nodes, 4, func(ctx context.Context, st *store.Store, _ int) error {
+			f, err := st.FireDue(ctx)
+			jobs.Add(int64(f.Jobs))
+			return err
+		})
+		want(b, "jobs", jobs.Load(), 1)
+	})
+
+	addNodes("firing, finishing, pausing and editing at the same moment lose no loop and double none", func(b *bench, nodes []*store.Store) {
+		const rounds = 12
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		for _, o := range []belfry.Overlap{belfry.OverlapBufferOne, belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapSkip} {
+			b.schedule(string(o), "t", every(time.Minute), overlap(o))
+		}
+		b.schedule("loop", "t", afterFinish(time.Minute))
+		b.schedule("toggled", "t", afterFinish(time.Minute))
+		for range rounds {
+			s := b.session("t")
+			c := b.claim(s, 10)
+			b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
+				switch i {
+				case 0:
+					if _, err := st.PauseSchedule(ctx, "default", "toggled", ""); err != nil {
+						return err
+					}
+					_, err := st.ResumeSchedule(ctx, "default", "toggled", false)
+					return err
+				case 1:
+					sc, err := st.Schedule(ctx, "default", string(belfry.OverlapBufferOne))
+					if err != nil {
+						return err
+					}
+					sc.Description += "x"
+					_, err = st.UpdateSchedule(ctx, sc)
+					return err
+				case 2, 3:
+					_, err := st.FireDue(ctx)
+					return err
+				}
+				for k, j := range c.Jobs { // every job is finished by two, of whom one is late
+					if k%2 == i%2 {
+						if _, err := st.Finish(ctx, s.ID, []belfry.Finish{{Ref: refOf(j), Outcome: belfry.OutcomeOK}}); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			ok(b, b.st.CloseSession(b.ctx, s.ID))
+			b.clock.Move(time.Minute)
+			for f := b.fire(); f.Schedules > 0; f = b.fire() {
+			}
+		}
+		want(b, "attempts", b.count(`select count(*) from attempts`), b.count(`select count(*) from (select distinct job_id, lease from attempts) as d`))
+		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from jobs union select distinct schedule_id, nominal from jobs_done) as d`),
+			b.count(`select count(*) from occurrences where decision = 'job'`))
+		for _, name := range []string{"buffer_one", "cancel_other", "terminate_other", "skip", "loop", "toggled"} {
+			live := len(b.jobsOf(name, belfry.JobReady, belfry.JobRunning, belfry.JobScheduled))
+			if live > 1 {
+				b.Fatalf("%s has %d live jobs", name, live)
+			}
+			if sc := b.get(name); live == 0 && sc.NextAt.IsZero() {
+				b.Fatalf("%s is dead: %s", name, b.said(name))
+			}
+		}
+	})
+
+	addNodes("lost sessions released at the same moment are settled once", func(b *bench, nodes []*store.Store) {
+		const jobs = 60
+		b.task("t")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, jobs)))(b)
+		s := b.session("t")
+		c := b.claim(s, jobs)
+		b.clock.Move(lost)
+		var stale, released atomic.Int64
+		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
+			if i%3 == 0 { // the worker's own finish comes at the same moment
+				var fs []belfry.Finish
+				for _, j := range c.Jobs {
+					fs = append(fs, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK})
+				}
+				got, err := st.Finish(ctx, s.ID, fs)
+				for _, f := range got {
+					if f.Stale {
+						stale.Add(1)
+					}
+				}
+				return err
+			}
+			r, err := st.ReleaseLost(ctx)
+			released.Add(int64(r.Jobs))
+			return err
+		})
+		for r := must(b.st.ReleaseLost(b.ctx))(b); r.Jobs > 0; r = must(b.st.ReleaseLost(b.ctx))(b) {
+			released.Add(int64(r.Jobs))
+		}
+		want(b, "attempts", b.count(`select count(*) from attempts`), jobs)
+		want(b, "lost attempts", b.count(`select count(*) from attempts where outcome = 'lost'`), released.Load())
+		want(b, "live jobs", b.count(`select count(*) from jobs`), released.Load())
+	})
+
+	addNodes("delayed jobs made ready by several nodes at the same moment are made ready once", func(b *bench, nodes []*store.Store) {
+		const jobs = 200
+		b.task("t")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Second)}}, jobs)))(b)
+		b.clock.Move(time.Second)
+		var promoted atomic.Int64
+		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
+			p, err := st.Promote(ctx)
+			promoted.Add(int64(p.Jobs))
+			return err
+		})
+		want(b, "promoted", promoted.Load()+int64(b.promote()), jobs)
+		want(b, "ready", b.count(`select count(*) from jobs where state = 'ready'`), jobs)
+	})
+
+	addNodes("claims at the same moment never take more places than a global limit has", func(b *bench, nodes []*store.Store) {
+		const limit, each = 3, 4
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: limit}))(b)
+		b.task("t")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, 100)))(b)
+		sessions := make([]belfry.Session, each*len(nodes))
+		for i := range sessions {
+			sessions[i] = b.session("t")
+		}
+		for range 10 {
+			claims := make([]belfry.Claim, len(sessions))
+			b.crowd(nodes, each, func(ctx context.Context, st *store.Store, i int) (err error) {
+				claims[i], err = st.Claim(ctx, belfry.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
+				return err
+			})
+			want(b, "running", b.count(`select count(*) from jobs where state = 'running'`), limit)
+			for i, c := range claims {
+				for _, j := range c.Jobs {
+					b.finish(sessions[i], j, belfry.OutcomeOK)
+				}
+			}
+		}
+	})
+
+	addNodes("a job claimed at one node is renewed, logged and finished at another", func(b *bench, nodes []*store.Store) {
+		a, z := nodes[0], nodes[len(nodes)-1]
+		b.task("t")
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		c := must(z.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}}))(b)
+		ref := refOf(c.Jobs[0])
+		want(b, "lost", must(a.Renew(b.ctx, s.ID, []belfry.Ref{ref}))(b).Lost, false)
+		ok(b, z.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: Epoch, Text: "hello"}}))
+		want(b, "finish", must(a.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}))(b)[0].State, belfry.JobSucceeded)
+		want(b, "seen by the other", must(z.Job(b.ctx, "default", j.ID))(b).State, belfry.JobSucceeded)
+	})
+
+	addNodes("a schedule made while its task is deleted has a task or is refused", func(b *bench, nodes []*store.Store) {
+		for i := range 12 {
+			name := fmt.Sprint("t", i)
+			b.task(name)
+			b.crowd(nodes, 2, func(ctx context.Context, st *store.Store, k int) error {
+				var err error
+				if k%2 == 0 {
+					err = st.DeleteTask(ctx, "default", name)
+				} else {
+					_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i, "-", k), Task: name, Rules: []belfry.Rule{{Cron: "* * * * *"}}})
+				}
+				switch belfry.CodeOf(err) {
+				case belfry.Conflict, belfry.NotFound, belfry.Invalid:
+					return nil
+				}
+				return err
+			})
+		}
+		want(b, "schedules without a task", b.count(`select count(*) from schedules where task_id not in (select id from tasks)`), 0)
+	})
+
+	addNodes("applies of one file at the same moment all succeed and make one of each", func(b *bench, nodes []*store.Store) {
+		var m belfry.Manifest
+		for i := range 10 {
+			m.Queues = append(m.Queues, belfry.Queue{Name: fmt.Sprint("q", i)})
+			m.Tasks = append(m.Tasks, belfry.Task{Name: fmt.Sprint("t", i), Queue: fmt.Sprint("q", i)})
+			m.Schedules = append(m.Schedules, belfry.Schedule{Name: fmt.Sprint("s", i), Task: fmt.Sprint("t", i), Rules: []belfry.Rule{{Cron: "* * * * *"}}})
+		}
+		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
+			_, err := st.Apply(ctx, m, belfry.ApplyOptions{Prune: true})
+			if belfry.CodeOf(err) == belfry.Conflict && strings.Contains(err.Error(), "already") {
+				return nil // another made it a moment before: told so, and nothing half done
+			}
+			return err
+		})
+		for _, q := range []string{"tasks", "schedules"} {
+			want(b, q, b.count(`select count(*) from `+q), 10)
+		}
+		for _, line := range must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b).Changes {
+			want(b, line.Noun+" "+line.Name, line.Action, belfry.ActionKeep)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func init() {
+	add("inside a queue the higher priority goes first, then who was due first, then who asked first", func(b *bench) {
+		b.task("p")
+		ids := map[string]int64{}
+		put := func(name string, priority int, due time.Time) {
+			b.Helper()
+			ids[name] = b.enqueue(belfry.NewJob{Task: "p", Priority: &priority, DueAt: due}).ID
+		}
+		put("fourth", 0, Epoch.Add(2*time.Second))
+		put("fifth", -5, time.Time{})
+		put("third", 0, Epoch.Add(time.Second))
+		put("first", 5, Epoch.Add(3*time.Second))
+		put("second", 5, Epoch.Add(3*time.Second))
+		b.clock.Move(time.Minute)
+		b.promote()
+		s := b.session("p")
+		for _, name := range []string{"first", "second", "third", "fourth", "fifth"} {
+			want(b, name, b.claim(s, 1).Jobs[0].Job.ID, ids[name])
+		}
+	})
+
+	add("a busy low queue does not delay another, on one worker or on many", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "low", Priority: -10, GlobalLimit: 2}))(b)
+		b.task("p")
+		b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "p", Queue: "low"}}, 50))
+		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"p"},
+			Queues: map[string]int{"low": 2, "default": 2}}))(b)
+		want(b, "the low one is full", len(must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"low": 10}}))(b).Jobs), 2)
+		j := b.enqueue(belfry.NewJob{Task: "p"})
+		c := must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"low": 10, "default": 2}}))(b)
+		if len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID {
+			b.Fatalf("%+v", c)
+		}
+	})
+
+	add("a global limit is never exceeded, however many claim at once, and a place that is freed is used", func(b *bench) {
+		const limit, jobs, workers = 3, 40, 6
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: limit}))(b)
+		b.task("p")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "p"}}, jobs)))(b)
+		sessions := make([]belfry.Session, workers)
+		for i := range sessions {
+			sessions[i] = b.session("p")
+		}
+		var running, most, done atomic.Int64
+		errs := make([]error, workers)
+		together(workers, func(i int) {
+			for done.Load() < jobs && errs[i] == nil {
+				c, err := b.st.Claim(b.ctx, belfry.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
+				if errs[i] = err; err != nil || len(c.Jobs) == 0 {
+					continue
+				}
+				n := running.Add(int64(len(c.Jobs)))
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				fs := make([]belfry.Finish, len(c.Jobs))
+				for k, j := range c.Jobs {
+					fs[k] = belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+				}
+				running.Add(-int64(len(c.Jobs))) // before the place is free for others to see
+				_, errs[i] = b.st.Finish(b.ctx, sessions[i].ID, fs)
+				done.Add(int64(len(c.Jobs)))
+			}
+		})
+		for _, err := range errs {
+			ok(b, err)
+		}
+		want(b, "done", b.count(`select count(*) from jobs_done where state = 'succeeded'`), jobs)
+		if most.Load() > limit {
+			b.Fatalf("%d ran at once, over the limit of %d", most.Load(), limit)
+		}
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: 1}))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "p"}}, 2)))(b)
+		want(b, "under a lower limit", len(b.claim(sessions[0], 5).Jobs), 1)
+		want(b, "full", len(b.claim(sessions[1], 5).Jobs), 0)
+	})
+
+	add("a lost worker gives its places under a global limit back", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", GlobalLimit: 1}))(b)
+		b.task("p", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "p"}}, 2)))(b)
+		b.claim(b.session("p"), 1)
+		b.clock.Move(lost)
+		s := b.session("p")
+		want(b, "full", len(b.claim(s, 1).Jobs), 0)
+		b.release()
+		want(b, "free", len(b.claim(s, 1).Jobs), 1)
+	})
+
+	add("a paused queue gives nothing out, keeps who and why, and gives again when resumed", func(b *bench) {
+		b.task("p")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "p"}}, 2)))(b)
+		s := b.session("p")
+		running := b.claim(s, 1)
+		q := must(b.st.PauseQueue(belfry.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
+		if q.PausedBy != "ada" || q.PausedReason != "rack move" || !q.PausedAt.Equal(Epoch) {
+			b.Fatalf("%+v", q)
+		}
+		b.clock.Move(time.Second)
+		again := must(b.st.PauseQueue(belfry.WithActor(b.ctx, "eve"), "default", "other"))(b)
+		want(b, "who paused first stays", again, q)
+		want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
+		want(b, "what runs goes on", b.finish(s, running.Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
+		q = must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "default", Priority: 3}))(b)
+		want(b, "an edit keeps the pause", q.PausedReason, "rack move")
+		q = must(b.st.ResumeQueue(b.ctx, "default"))(b)
+		want(b, "after the resume", q.PausedBy+q.PausedReason, "")
+		want(b, "claimed", len(b.claim(s, 5).Jobs), 1)
+		_, err := b.st.PauseQueue(b.ctx, "nowhere", "")
+		wantCode(b, err, belfry.NotFound, "nowhere")
+		_, err = b.st.PauseQueue(b.ctx, "default", strings.Repeat("x", belfry.MaxDescription+1))
+		wantCode(b, err, belfry.Invalid, "reason")
+	})
+
+	add("a resumed queue wakes those who wait for it", func(b *bench) {
+		b.task("p")
+		b.enqueue(belfry.NewJob{Task: "p"})
+		must(b.st.PauseQueue(b.ctx, "default", ""))(b)
+		s := b.session("p")
+		got := make(chan int, 1)
+		go func() {
+			c, _ := b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+			got <- len(c.Jobs)
+		}()
+		must(b.st.ResumeQueue(b.ctx, "default"))(b)
+		want(b, "claimed", <-got, 1)
+	})
+
+	add("an unknown queue is refused for a task and a job, and left out of a session that has others", func(b *bench) {
+		_, err := b.st.CreateTask(b.ctx, belfry.Task{Name: "t", Queue: "nowhere"})
+		wantCode(b, err, belfry.Invalid, "queue", "nowhere", "belfry queue create nowhere")
+		b.task("t")
+		_, err = b.st.UpdateTask(b.ctx, belfry.Task{Name: "t", Queue: "nowhere"})
+		wantCode(b, err, belfry.Invalid, "queue", "nowhere")
+		_, err = b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t"}, {Task: "t", Queue: "nowhere"}})
+		wantCode(b, err, belfry.Invalid, "queue", "nowhere")
+		w := belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"nowhere": 1}}
+		_, err = b.st.OpenSession(b.ctx, w)
+		wantCode(b, err, belfry.Invalid, "queues", "nowhere", "belfry queue create nowhere")
+		w.Queues["default"] = 1
+		s := must(b.st.OpenSession(b.ctx, w))(b)
+		want(b, "queues", fmt.Sprint(s.Queues, s.Order), "map[default:1] [default]")
+		_, err = b.st.Apply(b.ctx, belfry.Manifest{Tasks: []belfry.Task{{Name: "u", Queue: "nowhere"}}}, belfry.ApplyOptions{})
+		wantCode(b, err, belfry.Invalid, "tasks[0].queue", "nowhere")
+		want(b, "jobs", b.count(`select count(*) from jobs`), 0)
+	})
+
+	add("a queue in use is not deleted, nor one of Belfry's own", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "q"}))(b)
+		b.task("t", func(t *belfry.Task) { t.Queue = "q" })
+		wantCode(b, b.st.DeleteQueue(b.ctx, "q"), belfry.Conflict, `task "t"`)
+		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "t"}))(b)
+		j := b.enqueue(belfry.NewJob{Task: "t", Queue: "q"})
+		wantCode(b, b.st.DeleteQueue(b.ctx, "q"), belfry.Conflict, fmt.Sprint("job ", j.ID))
+		b.cancel(j.ID)
+		ok(b, b.st.DeleteQueue(b.ctx, "q"))
+		wantCode(b, b.st.DeleteQueue(b.ctx, "q"), belfry.NotFound, "q")
+		for _, own := range belfry.FirstQueues() {
+			wantCode(b, b.st.DeleteQueue(b.ctx, own.Name), belfry.Conflict, own.Name)
+		}
+		left := b.redrive(j.ID).Left
+		if !strings.Contains(left[j.ID], "queue") {
+			b.Fatalf("redriven into a queue that is gone: %+v", left)
+		}
+		b.wantState(j.ID, belfry.JobCanceled)
+	})
+
+	add("a queue says what is in it and since when", func(b *bench) {
+		b.task("t")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, 3)))(b)
+		b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Hour)})
+		b.claim(b.session("t"), 1)
+		q := must(b.st.Queue(b.ctx, "default"))(b)
+		if q.Ready != 2 || q.Scheduled != 1 || q.Running != 1 || !q.OldestAt.Equal(Epoch) {
+			b.Fatalf("%+v", q)
+		}
+		all := must(b.st.Queues(b.ctx))(b)
+		want(b, "queues", len(all), 3)
+		want(b, "the highest first", all[0].Name, belfry.SystemQueue)
+		_, err := b.st.Queue(b.ctx, "nowhere")
+		wantCode(b, err, belfry.NotFound, "nowhere")
+		_, err = b.st.SaveQueue(b.ctx, belfry.Queue{Name: "bad", Concurrency: -1})
+		wantCode(b, err, belfry.Invalid, "concurrency")
+	})
+}

@@ -1,0 +1,75 @@
+package storetest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// Statement is one statement of a transition, as the database got it.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Recorder is a database that notes every statement that passes, so that tests
+// can ask for its plan.
+type Recorder struct {
+	store.DB
+
+	mu  sync.Mutex
+	all []Statement
+}
+
+// Take answers what was noted since the last time, each text once.
+func (r *Recorder) Take() []Statement {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := map[string]bool{}
+	var out []Statement
+	for _, s := range r.all {
+		if !seen[s.SQL] {
+			seen[s.SQL] = true
+			out = append(out, s)
+		}
+	}
+	r.all = nil
+	return out
+}
+
+// Line is the statement in one line, for people.
+func (s Statement) Line() string { return strings.Join(strings.Fields(s.SQL), " ") }
+
+// Read notes what fn reads.
+func (r *Recorder) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+	return r.DB.Read(ctx, func(tx store.Tx) error { return fn(noting{tx, r}) })
+}
+
+// Write notes what fn does.
+func (r *Recorder) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
+	return r.DB.Write(ctx, func(tx store.Tx, now time.Time) error { return fn(noting{tx, r}, now) })
+}
+
+type noting struct {
+	store.Tx
+	r *Recorder
+}
+
+func (n noting) note(sql string, args []any) {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	n.r.all = append(n.r.all, Statement{sql, args})
+}
+
+func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	n.note(sql, args)
+	return n.Tx.Exec(ctx, sql, args...)
+}
+
+func (n noting) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	n.note(sql, args)
+	return n.Tx.Query(ctx, sql, args...)
+}

@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// UserTx is a transaction that a user of the library began, on the database
+// of the store.
+type UserTx struct {
+	Tx       any // as it is handed to the store
+	Exec     func(statement string) error
+	Commit   func() error
+	Rollback func() error
+}
+
+// RunTx runs the cases of transactional enqueue and finish. begin begins a
+// user's transaction.
+func RunTx(t *testing.T, open Open, begin func(t *testing.T, st *store.Store) UserTx) {
+	for name, fn := range txCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, open)
+			b.sql(`create table things (n integer)`)
+			fn(b, func() UserTx { return begin(t, b.st) })
+		})
+	}
+}
+
+var txCases = map[string]func(*bench, func() UserTx){
+	"a job asked for in a transaction exists when it commits, with what else it wrote": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		tx := begin()
+		ok(b, tx.Exec(`insert into things (n) values (1)`))
+		es := must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"},
+			{Task: "fresh", Kind: belfry.KindFunc}, {Task: "t", Key: "k"}}))(b)
+		want(b, "before the commit", b.count(`select count(*) from jobs`), 0)
+		ok(b, tx.Commit())
+		b.st.Wake("default")
+		want(b, "things", b.count(`select count(*) from things`), 1)
+		want(b, "jobs", b.count(`select count(*) from jobs`), 2)
+		want(b, "answer and row", jsonOf(b.job(es[0].Job.ID)), jsonOf(es[0].Job))
+		want(b, "the third", es[2].Existing, true)
+		want(b, "claimed", len(b.claim(b.session("t", "fresh"), 5).Jobs), 2)
+	},
+	"a job asked for in a transaction is nowhere when it rolls back": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		tx := begin()
+		ok(b, tx.Exec(`insert into things (n) values (1)`))
+		must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "fresh", Kind: belfry.KindFunc}}))(b)
+		ok(b, tx.Rollback())
+		for _, table := range []string{"jobs", "things", "job_keys"} {
+			want(b, table, b.count(`select count(*) from `+table), 0)
+		}
+		want(b, "tasks", b.count(`select count(*) from tasks`), 1)
+		want(b, "the keys are free", b.ask(belfry.NewJob{Task: "t", Key: "k", ActiveKey: "a"}).Existing, false)
+	},
+	"a transaction whose enqueue was refused can still roll back, and the store goes on": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		tx := begin()
+		_, err := b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "nobody"}})
+		wantCode(b, err, belfry.NotFound, "nobody")
+		ok(b, tx.Rollback())
+		b.enqueue(belfry.NewJob{Task: "t"})
+		_, err = b.st.EnqueueTx(b.ctx, "not a transaction", []belfry.NewJob{{Task: "t"}})
+		wantCode(b, err, belfry.Invalid, "string")
+		want(b, "jobs", b.count(`select count(*) from jobs`), 1)
+	},
+	"a finish in a transaction counts when it commits, with what else it wrote": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		b.schedule("loop", "t", afterFinish(1e9))
+		b.fire()
+		s := b.session("t")
+		j := b.claim(s, 1).Jobs[0]
+		tx := begin()
+		ok(b, tx.Exec(`insert into things (n) values (1)`))
+		f := must(b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK, Output: json.RawMessage(`1`)}))(b)
+		want(b, "answer", f.State, belfry.JobSucceeded)
+		b.wantState(j.Job.ID, belfry.JobRunning)
+		ok(b, tx.Commit())
+		b.wantState(j.Job.ID, belfry.JobSucceeded)
+		want(b, "things", b.count(`select count(*) from things`), 1)
+		want(b, "the loop goes on", b.get("loop").NextAt.IsZero(), false)
+		want(b, "again is stale", b.finish(s, j, belfry.OutcomeOK).Stale, true)
+	},
+	"a finish in a transaction that rolls back leaves the job running, to be finished again": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		j := b.claim(s, 1).Jobs[0]
+		tx := begin()
+		ok(b, tx.Exec(`insert into things (n) values (1)`))
+		must(b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}))(b)
+		ok(b, tx.Rollback())
+		b.wantState(j.Job.ID, belfry.JobRunning)
+		want(b, "attempts", len(must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b)), 0)
+		want(b, "things", b.count(`select count(*) from things`), 0)
+		want(b, "finish", b.finish(s, j, belfry.OutcomeError).State, belfry.JobScheduled)
+	},
+	"a finish in a transaction under a lost lease is a conflict, so that the handler rolls back": func(b *bench, begin func() UserTx) {
+		b.task("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		j := b.claim(s, 1).Jobs[0]
+		b.clock.Move(lost)
+		b.release()
+		tx := begin()
+		ok(b, tx.Exec(`insert into things (n) values (1)`))
+		f, err := b.st.FinishTx(b.ctx, tx.Tx, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK})
+		wantCode(b, err, belfry.Conflict, "lease", "roll back")
+		want(b, "stale", f.Stale, true)
+		ok(b, tx.Rollback())
+		want(b, "things", b.count(`select count(*) from things`), 0)
+		b.wantState(j.Job.ID, belfry.JobScheduled)
+	},
+}

@@ -1,0 +1,303 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// watcher follows events the way a stream does.
+type watcher struct {
+	b         *bench
+	namespace string
+	cursor    string
+	jobs      map[int64][]belfry.JobState
+	edits     []string
+}
+
+func (b *bench) watch(namespace string) *watcher {
+	b.Helper()
+	events, cursor, err := b.st.Events(b.ctx, namespace, "", 0)
+	ok(b, err)
+	want(b, "events of the past", len(events), 0)
+	return &watcher{b: b, namespace: namespace, cursor: cursor, jobs: map[int64][]belfry.JobState{}}
+}
+
+// look reads all that happened since the last look, page by page.
+func (w *watcher) look() {
+	w.b.Helper()
+	for range 1000 {
+		events, next, err := w.b.st.Events(w.b.ctx, w.namespace, w.cursor, 0)
+		ok(w.b, err)
+		w.cursor = next
+		for _, e := range events {
+			if e.Job != nil {
+				w.jobs[e.Job.ID] = append(w.jobs[e.Job.ID], e.Job.State)
+			} else {
+				w.edits = append(w.edits, e.Edit.Action+" "+e.Edit.Noun+" "+e.Edit.Name)
+			}
+		}
+		if len(events) == 0 {
+			return
+		}
+	}
+	w.b.Fatal("the events never end")
+}
+
+func init() {
+	add("who watches sees a job made, claimed and ended, once each, and nothing of the past", func(b *bench) {
+		b.task("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		b.settle("t", belfry.OutcomeOK)
+		w := b.watch("default")
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		w.look()
+		b.clock.Move(time.Second)
+		s := b.session("t")
+		c := b.claim(s, 1)
+		w.look()
+		b.clock.Move(time.Second)
+		b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+		w.look()
+		want(b, "states", fmt.Sprint(w.jobs), fmt.Sprint(map[int64][]belfry.JobState{j.ID: {belfry.JobReady, belfry.JobRunning, belfry.JobSucceeded}}))
+	})
+
+	add("who watches misses nothing when hundreds change in one instant", func(b *bench) {
+		const n = 500
+		b.task("t")
+		w := b.watch("default")
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]belfry.NewJob{{Task: "t"}}, n)))(b)
+		w.look()
+		s := b.session("t")
+		c := b.claim(s, n)
+		w.look()
+		fs := make([]belfry.Finish, n)
+		for i, j := range c.Jobs {
+			fs[i] = belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+		}
+		must(b.st.Finish(b.ctx, s.ID, fs))(b)
+		w.look()
+		want(b, "jobs seen", len(w.jobs), n)
+		for id, states := range w.jobs {
+			if !slices.Equal(states, []belfry.JobState{belfry.JobReady, belfry.JobRunning, belfry.JobSucceeded}) {
+				b.Fatalf("job %d was seen %v", id, states)
+			}
+		}
+	})
+
+	add("who watches sees the end of what was made, claimed and ended between two looks", func(b *bench) {
+		b.task("t")
+		w := b.watch("default")
+		var ids []int64
+		for range 3 {
+			ids = append(ids, b.enqueue(belfry.NewJob{Task: "t"}).ID)
+			b.settle("t", belfry.OutcomeOK)
+		}
+		w.look()
+		for _, id := range ids {
+			if states := w.jobs[id]; len(states) == 0 || states[len(states)-1] != belfry.JobSucceeded {
+				b.Fatalf("job %d was seen %v", id, states)
+			}
+		}
+	})
+
+	add("who watches sees the edits of its namespace and none of another", func(b *bench) {
+		w, all := b.watch("default"), b.watch(belfry.AnyNamespace)
+		b.task("t")
+		b.task("u", func(t *belfry.Task) { t.Namespace = "other" })
+		b.ask(belfry.NewJob{Task: "u", Namespace: "other"})
+		w.look()
+		all.look()
+		want(b, "seen", strings.Join(w.edits, ","), "create task t")
+		want(b, "jobs seen", len(w.jobs), 0)
+		want(b, "all seen", strings.Join(all.edits, ","), "create task t,create task u")
+		want(b, "all jobs seen", len(all.jobs), 1)
+	})
+
+	add("who watches and waits is woken by a change", func(b *bench) {
+		w := b.watch("default")
+		got := make(chan int, 1)
+		go func() {
+			events, _, _ := b.st.Events(b.ctx, "default", w.cursor, 30*time.Second)
+			got <- len(events)
+		}()
+		b.task("t")
+		want(b, "events", <-got, 1)
+		for _, cursor := range []string{"!", "bm9uZQ", "WyJhIiwiYiIsImMiLCJkIl0"} {
+			_, _, err := b.st.Events(b.ctx, "default", cursor, 0)
+			wantCode(b, err, belfry.Invalid, "cursor")
+		}
+	})
+
+	add("why names each thing that can stand in a job's way, and the way out", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "one", GlobalLimit: 1}))(b)
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 2; t.Retry.Delay = belfry.Duration(time.Hour) })
+		b.task("shell", func(t *belfry.Task) { t.Kind = belfry.KindCommand; t.Command = &belfry.Command{Shell: "true"} })
+		why := func(id int64, words ...string) belfry.Why {
+			b.Helper()
+			w := must(b.st.Why(b.ctx, "default", id))(b)
+			for _, word := range words {
+				if !strings.Contains(w.Summary+" | "+w.Next, word) {
+					b.Fatalf("why of job %d says %q, then %q, and not %q", id, w.Summary, w.Next, word)
+				}
+			}
+			return w
+		}
+		id := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		why(id, "a worker lives", "belfry serve")
+		later := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Hour)}).ID
+		why(later, "its time has come", "2026-03-02T13:00:00Z", "wait")
+		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Namespace: "other", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"checks": 1}}))(b)
+		why(id, "a worker serves the queue")
+		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Namespace: "other", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"default": 1}}))(b)
+		why(id, "a worker runs the namespace")
+		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{"default": 1}}))(b)
+		why(id, "a worker runs the kind func")
+		why(b.enqueue(belfry.NewJob{Task: "shell"}).ID, "a worker runs the kind command", "--allow-commands")
+		b.session("another")
+		why(id, "a worker has the handler", "t")
+		s := b.session("t")
+		w := why(id, "Nothing stands in its way")
+		if len(w.Workers) != 1 || !strings.Contains(w.Workers[0], s.ID) {
+			b.Fatalf("%+v", w.Workers)
+		}
+		ok(b, b.st.DrainWorker(b.ctx, s.ID))
+		why(id, "a worker does not drain")
+		s = b.session("t")
+		must(b.st.PauseQueue(belfry.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
+		why(id, "queue is not paused", "ada", "rack move", "belfry queue resume default")
+		must(b.st.ResumeQueue(b.ctx, "default"))(b)
+		behind := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		why(behind, "no job goes first", "2 ahead")
+
+		c := b.claim(s, 1)
+		why(id, "It runs", "attempt 1", "tester", fmt.Sprint("belfry job logs -f ", id))
+		b.cancel(id)
+		why(id, "asked to end")
+		b.finish(s, c.Jobs[0], belfry.OutcomeCanceled)
+		why(id, "was canceled", "belfry job redrive")
+
+		must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"one": 5}}))(b)
+		must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Queue: "one"}}))(b)
+		limited := b.enqueue(belfry.NewJob{Task: "t", Queue: "one"}).ID
+		must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"one": 1}}))(b)
+		why(limited, "queue is under its global limit", "1 of 1 running")
+
+		c = b.claim(s, 1)
+		b.finish(s, c.Jobs[0], belfry.OutcomeError)
+		why(behind, "for its next try after 1 failed", "it broke")
+		b.clock.Move(2 * time.Hour)
+		why(behind, "which has passed", "engine")
+		_, err := b.st.Why(b.ctx, "other", id)
+		wantCode(b, err, belfry.NotFound)
+	})
+
+	add("health says what database, schema and clock there are, and how late schedules are fired", func(b *bench) {
+		b.task("t")
+		b.schedule("s", "t", every(time.Minute))
+		b.session("t")
+		b.clock.Move(90 * time.Second)
+		h := must(b.st.Health(b.ctx))(b)
+		if h.Database == "" || h.SchemaVersion == 0 || h.SchemaVersion != h.SchemaWanted || !h.Now.Equal(b.clock.Now()) || h.Workers != 0 && h.Workers != 1 || h.Wakeups == "" {
+			b.Fatalf("%+v", h)
+		}
+		want(b, "lag", h.ScheduleLag, 90*time.Second)
+		want(b, "workers that lived too long ago", h.Workers, 0)
+		b.fire()
+		want(b, "lag after firing", must(b.st.Health(b.ctx))(b).ScheduleLag, 0)
+	})
+
+	add("every change leaves a row that says who, what, before and after, and a refused one leaves none", func(b *bench) {
+		ctx := belfry.WithActor(b.ctx, "ada")
+		t := must(b.st.CreateTask(ctx, belfry.Task{Name: "t"}))(b)
+		t2 := must(b.st.UpdateTask(ctx, belfry.Task{Name: "t", Description: "x"}))(b)
+		sc := must(b.st.CreateSchedule(ctx, belfry.Schedule{Name: "s", Task: "t", Rules: []belfry.Rule{{Cron: "0 3 * * *"}}}))(b)
+		sc2 := sc
+		sc2.Description = "y"
+		sc2 = must(b.st.UpdateSchedule(ctx, sc2))(b)
+		must(b.st.PauseSchedule(ctx, "default", "s", "why not"))(b)
+		must(b.st.PauseSchedule(ctx, "default", "s", "twice"))(b)
+		must(b.st.ResumeSchedule(ctx, "default", "s", false))(b)
+		must(b.st.TriggerSchedule(ctx, "default", "s", nil))(b)
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		must(b.st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{j.ID}, Note: "oops"}))(b)
+		must(b.st.RedriveJobs(ctx, "default", belfry.Selection{IDs: []int64{j.ID}}))(b)
+		ok(b, b.st.DeleteSchedule(ctx, "default", "s"))
+		_, err := b.st.CreateTask(ctx, belfry.Task{Name: "t"})
+		wantCode(b, err, belfry.Conflict)
+		ok(b, b.st.DeleteTask(ctx, "default", "t"))
+		p := must(b.st.Audit(b.ctx, belfry.AuditFilter{}))(b)
+		slices.Reverse(p.Items)
+		var got []string
+		for _, a := range p.Items {
+			want(b, "actor", a.Actor, "ada")
+			want(b, "time", a.At, Epoch)
+			got = append(got, a.Action+" "+a.Noun+" "+a.Name)
+		}
+		want(b, "rows", strings.Join(got, ", "), strings.Join([]string{"create task t", "update task t", "create schedule s", "update schedule s", "pause schedule s",
+			"resume schedule s", "trigger schedule s", fmt.Sprint("cancel job ", j.ID), fmt.Sprint("redrive job ", j.ID), "delete schedule s", "delete task t"}, ", "))
+		for i, c := range []struct{ before, after any }{{nil, t}, {t, t2}, {nil, sc}, {sc, sc2}} {
+			want(b, "before", string(p.Items[i].Before), docOf(c.before))
+			want(b, "after", string(p.Items[i].After), docOf(c.after))
+		}
+		want(b, "note", p.Items[4].Note, "why not")
+		want(b, "deleted", string(p.Items[10].Before), docOf(t2))
+		want(b, "filter by noun and name", len(must(b.st.Audit(b.ctx, belfry.AuditFilter{Noun: "schedule", Name: "s"}))(b).Items), 6)
+
+		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q"}))(b)
+		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q"}))(b)
+		must(b.st.SaveQueue(ctx, belfry.Queue{Name: "q", Priority: 1}))(b)
+		must(b.st.PauseQueue(ctx, "q", ""))(b)
+		must(b.st.ResumeQueue(ctx, "q"))(b)
+		ok(b, b.st.DeleteQueue(ctx, "q"))
+		ok(b, b.st.DrainWorker(ctx, b.session().ID))
+		want(b, "queues and workers", len(must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: belfry.AnyNamespace}))(b).Items), len(got)+6)
+	})
+
+	add("a token is shown once and kept as a hash; unknown, expired and revoked ones are told apart", func(b *bench) {
+		ctx := belfry.WithActor(b.ctx, "ada")
+		t, secret, err := b.st.CreateToken(ctx, belfry.Token{Name: "ci", Scopes: []belfry.Scope{belfry.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)})
+		ok(b, err)
+		if !strings.HasPrefix(secret, "belfry_") || len(secret) < 40 || t.CreatedBy != "ada" || !t.LastUsedAt.IsZero() {
+			b.Fatalf("%+v %d", t, len(secret))
+		}
+		want(b, "rows with the secret", b.count(`select count(*) from tokens where hash = $1 or name = $1`, secret), 0)
+		want(b, "audit rows with the secret", b.count(`select count(*) from audit where replace(after, $1, '') <> after`, secret), 0)
+		got := must(b.st.Authenticate(b.ctx, secret))(b)
+		want(b, "id", got.ID, t.ID)
+		b.clock.Move(90 * time.Second)
+		must(b.st.Authenticate(b.ctx, secret))(b)
+		b.clock.Move(20 * time.Second)
+		must(b.st.Authenticate(b.ctx, secret))(b)
+		all := must(b.st.Tokens(b.ctx))(b)
+		want(b, "last used, to the minute", all[0].LastUsedAt, Epoch.Add(time.Minute))
+		_, err = b.st.Authenticate(b.ctx, secret+"x")
+		wantCode(b, err, belfry.Unauthorized, "unknown")
+		_, err = b.st.Authenticate(b.ctx, "")
+		wantCode(b, err, belfry.Unauthorized, "unknown")
+		b.clock.Move(time.Hour)
+		_, err = b.st.Authenticate(b.ctx, secret)
+		wantCode(b, err, belfry.Unauthorized, "expired", "ci")
+		t, secret, err = b.st.CreateToken(ctx, belfry.Token{Name: "gone", Scopes: []belfry.Scope{belfry.ScopeAdmin}, Namespace: belfry.AnyNamespace})
+		ok(b, err)
+		ok(b, b.st.RevokeToken(ctx, t.ID))
+		ok(b, b.st.RevokeToken(ctx, t.ID))
+		_, err = b.st.Authenticate(b.ctx, secret)
+		wantCode(b, err, belfry.Unauthorized, "revoked", "gone")
+		wantCode(b, b.st.RevokeToken(ctx, 1<<40), belfry.NotFound)
+		want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 2)
+		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'token'`), 3)
+		_, _, err = b.st.CreateToken(ctx, belfry.Token{Name: "bad", Scopes: []belfry.Scope{"root"}, ExpiresAt: Epoch})
+		wantCode(b, err, belfry.Invalid, "scopes", "expires_at")
+	})
+}
+
+func docOf(v any) string {
+	if v == nil {
+		return ""
+	}
+	return jsonOf(v)
+}
