@@ -103,7 +103,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 func InvalidField(field, value, message, hint string) *Error {
 	var p problems
 	p.add(field, value, message, hint)
-	return p.err("invalid input").(*Error)
+	return &Error{Code: Invalid, Message: "invalid input", Fields: p}
 }
 
 // problems collects every fault of an input, so that a user mends a file once

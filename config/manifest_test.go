@@ -13,8 +13,6 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 func parse(t *testing.T, texts ...string) (Definitions, error) {
 	t.Helper()
 	var srcs []Source

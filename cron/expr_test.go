@@ -459,7 +459,7 @@ func TestLoadZone(t *testing.T) {
 	}
 	for name, part := range map[string]string{
 		"Local": "name the zone", "europe/sofia": "Europe/Sofia", "Sofia": "Europe/Sofia", "new york": "America/New_York",
-		"PST": "America/Los_Angeles", "UTC+2": "Etc/GMT-2", "GMT-05": "Etc/GMT+5", "Amercia/New_York": "America/New_York",
+		"PST": "America/Los_Angeles", "UTC+2": "Etc/GMT-2", "GMT-05": "Etc/GMT+5", "Amercia/New_York": "America/New_York", //nolint:misspell // the slip is the test
 		"../../etc/passwd": "is not a time zone", "/etc/localtime": "is not a time zone", "Mars/Phobos": "IANA",
 	} {
 		if _, err := LoadZone(name); err == nil || !strings.Contains(err.Error(), part) {

@@ -99,10 +99,10 @@ func TestBadInputIsRefusedByField(t *testing.T) {
 		{"POST", "/v1/jobs/cancel", `{"ids":[1],"filter":{"limit":5}}`, "filter.limit", "is not a field here"},
 		{"POST", "/v1/jobs/cancel", `{}`, "ids", "either ids or a filter"},
 		{"POST", "/v1/jobs/cancel", `{"filter":{"states":["dead"]}}`, "filter.states", "is not a job state"},
-		{"POST", "/v1/apply", `{"tasks":[{"name":"a"},{"nane":"b"}]}`, "tasks[1].nane", "did you mean name?"},
+		{"POST", "/v1/apply", `{"tasks":[{"name":"a"},{"nane":"b"}]}`, "tasks[1].nane", "did you mean name?"}, //nolint:misspell // the slip is the test
 		{"PUT", "/v1/calendars/c", `{"closings":[{"weekly":"SAT"},{"date":"12-25"}]}`, "closings[1].date", "did you mean dates?"},
 		{"PUT", "/v1/calendars/c", `{"name":"d"}`, "name", "differs"},
-		{"POST", "/v1/apply", `{"calendars":[{"nmae":"c"}]}`, "calendars[0].nmae", "did you mean name?"},
+		{"POST", "/v1/apply", `{"calendars":[{"nmae":"c"}]}`, "calendars[0].nmae", "did you mean name?"}, //nolint:misspell // the slip is the test
 		{"POST", "/v1/backfills", `{"schedule":"s","form":"2026-01-31T00:00:00Z"}`, "form", "did you mean from?"},
 		{"POST", "/v1/backfills", `{"schedule":"s","from":"yesterday"}`, "from", "2026-01-31T12:00:00Z"},
 		{"POST", "/v1/schedules/a/backfill", `{"schedule":"b"}`, "schedule", "differs"},
