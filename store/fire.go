@@ -212,10 +212,10 @@ func (c *change) applyFirings(all []decided) error {
 	if err := c.startJobs(all, mine); err != nil {
 		return err
 	}
-	if err := c.endOthers(all); err != nil {
+	if err := c.saveStates(all); err != nil {
 		return err
 	}
-	return c.saveStates(all)
+	return c.endOthers(all) // what follows from an end goes on from the new state
 }
 
 // numberJobs gives an id to every job that was decided.

@@ -155,7 +155,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, err
 	}
 	before := old.Schedule
-	retimed := !sc.SameTimes(before) || before.State == belfry.ScheduleCompleted
+	retimed := !sc.SameTimes(before)
 	sc.ID, sc.State, sc.Generation, sc.CreatedAt, sc.UpdatedAt = before.ID, before.State, before.Generation, before.CreatedAt, c.now
 	sc.PausedAt, sc.PausedBy, sc.PausedReason = before.PausedAt, before.PausedBy, before.PausedReason
 	sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = before.NextAt, before.HighWater, before.FinishAt, before.Runs
@@ -180,7 +180,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		}
 	}
 	decide := belfry.Ended
-	if retimed {
+	if retimed || before.State == belfry.ScheduleCompleted { // it may have runs again, by max_runs
 		decide = belfry.Begin
 	}
 	out, err := c.decideOne(row, decide)
@@ -224,6 +224,9 @@ func (c *change) decideOne(row scheduleRow, decide func(belfry.Schedule, belfry.
 	f := decide(row.Schedule, plan, facts[row.ID], c.now)
 	err = c.applyFirings([]decided{{row, f}})
 	begun(&row.Schedule, f)
+	if err == nil && len(f.Cancel) > 0 { // the end of a job that had not started led to more
+		row, err = c.s.schedule(c.ctx, c.tx, row.Namespace, row.Name, false)
+	}
 	return row.Schedule, err
 }
 

@@ -319,6 +319,39 @@ func init() {
 		wantCode(b, err, belfry.Invalid, "never match after")
 	})
 
+	add("overlap cancel_other: what replaces a run that has not started is a run as well, and max runs hold", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapCancelOther), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.fire()
+		b.next()
+		b.clock.Move(time.Minute)
+		sc := b.get("tick")
+		sc.Description = "an edit fires what is due first"
+		want(b, "runs after the edit", must(b.st.UpdateSchedule(b.ctx, sc))(b).Runs, 3)
+		b.next()
+		sc = b.get("tick")
+		want(b, "runs", sc.Runs, 3)
+		want(b, "state", sc.State, belfry.ScheduleCompleted)
+		want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
+		want(b, "live jobs", b.count(`select count(*) from jobs`), 1)
+	})
+
+	add("a completed schedule that is given more runs goes on, and what waits of it stays", func(b *bench) {
+		b.task("tick")
+		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow), func(s *belfry.Schedule) { s.MaxRuns = 1 })
+		b.fire()
+		b.clock.Move(90 * time.Second)
+		sc := b.get("tick")
+		want(b, "state", sc.State, belfry.ScheduleCompleted)
+		sc.MaxRuns = 2
+		sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
+		want(b, "next", sc.NextAt, Epoch.Add(2*time.Minute))
+		b.next()
+		b.next()
+		want(b, "occurrences", b.said("tick"), "0s job, 2m job")
+		want(b, "live jobs", len(b.jobsOf("tick", live...)), 2)
+	})
+
 	add("an edit of a paused schedule's times leaves the row of what the pause kept out", func(b *bench) {
 		b.task("tick")
 		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))

@@ -1,0 +1,383 @@
+package engine_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// calm is a store that is not asked again for what it has said already, so
+// that a simulated week costs what happens in it. It passes on everything else.
+type calm struct {
+	*store.Store
+	now                    func() time.Time
+	firing, promoting, bfs rest
+	mu                     sync.Mutex
+	news                   chan struct{} // closed when jobs may be ready
+	empty                  chan struct{} // the news when a claim found nothing
+	session                string        // whose claim that was
+}
+
+// rest is what a loop knows until something wakes it.
+type rest struct {
+	woken <-chan struct{}
+	next  time.Time
+	since time.Time
+}
+
+func (r rest) holds(now time.Time) bool {
+	if r.woken == nil || !r.next.IsZero() && !r.next.After(now) || time.Since(r.since) > time.Hour {
+		return false
+	}
+	select {
+	case <-r.woken:
+		return false
+	default:
+		return true
+	}
+}
+
+func (c *calm) announce() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+func (c *calm) FireDue(ctx context.Context) (belfry.Fired, error) {
+	now := c.now()
+	if c.firing.holds(now) {
+		return belfry.Fired{Now: now, NextAt: c.firing.next}, nil
+	}
+	woken := c.Woken()
+	f, err := c.Store.FireDue(ctx)
+	c.firing = rest{woken, f.NextAt, time.Now()}
+	if f.Jobs > 0 {
+		c.announce()
+	}
+	return f, err
+}
+
+func (c *calm) Promote(ctx context.Context) (belfry.Promoted, error) {
+	now := c.now()
+	if c.promoting.holds(now) {
+		return belfry.Promoted{Now: now, NextAt: c.promoting.next}, nil
+	}
+	woken := c.Woken()
+	p, err := c.Store.Promote(ctx)
+	c.promoting = rest{woken, p.NextAt, time.Now()}
+	if p.Jobs > 0 {
+		c.announce()
+	}
+	return p, err
+}
+
+func (c *calm) Refill(ctx context.Context) (bool, error) {
+	if c.bfs.holds(c.now()) {
+		return false, nil
+	}
+	woken := c.Woken()
+	more, err := c.Store.Refill(ctx)
+	if !more {
+		c.bfs = rest{woken: woken, since: time.Now()}
+	}
+	return more, err
+}
+
+func (c *calm) ReleaseLost(ctx context.Context) (belfry.Released, error) {
+	defer c.announce()
+	return c.Store.ReleaseLost(ctx)
+}
+
+func (c *calm) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	defer c.announce()
+	return c.Store.Finish(ctx, session, fs)
+}
+
+func (c *calm) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+	wait := time.NewTimer(r.Wait.D())
+	defer wait.Stop()
+	r.Wait = 0
+	for {
+		c.mu.Lock()
+		news, known := c.news, c.empty == c.news && c.session == r.Session
+		c.mu.Unlock()
+		if !known {
+			got, err := c.Store.Claim(ctx, r)
+			if err != nil || len(got.Jobs) > 0 {
+				return got, err
+			}
+			c.mu.Lock()
+			c.empty, c.session = news, r.Session
+			c.mu.Unlock()
+		}
+		select {
+		case <-news:
+		case <-wait.C:
+			return belfry.Claim{}, nil
+		case <-ctx.Done():
+			return belfry.Claim{}, ctx.Err()
+		}
+	}
+}
+
+// The loops of an engine see no more of it, above all no clock to watch: the
+// bubble's clock is not the one that is set here.
+type loops interface{ engine.Store }
+
+var policies = []belfry.Overlap{belfry.OverlapSkip, belfry.OverlapBufferOne, belfry.OverlapBufferAll,
+	belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapAllow}
+
+// week is a node with one schedule for each overlap policy and zone.
+type week struct {
+	*testing.T
+	shift  atomic.Int64 // of the wall clock against the bubble's
+	st     *store.Store
+	c      *calm
+	stop   func()
+	starts atomic.Int64
+}
+
+func (w *week) now() time.Time { return time.Now().Add(time.Duration(w.shift.Load())) }
+
+// set sets the wall clock.
+func (w *week) set(by time.Duration) {
+	w.shift.Add(int64(by))
+	if by < 0 { // what the engine does when it notices, see clock_test.go
+		if err := w.st.ShiftClock(w.Context(), -by); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// until lets time pass until the wall clock shows t.
+func (w *week) until(t time.Time) {
+	time.Sleep(t.Sub(w.now()))
+	synctest.Wait()
+}
+
+// run begins the engine and a worker.
+func (w *week) run() {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	e, err := engine.New(engine.Options{Store: struct{ loops }{w.c}, Release: 5 * time.Minute, Prune: 100 * 24 * time.Hour})
+	if err != nil {
+		w.Fatal(err)
+	}
+	h := &worker.Handlers{}
+	worker.Handle(h, "work", w.work)
+	wk, err := worker.New(worker.Options{Broker: w.c, Handlers: h, Poll: 5 * time.Second, Lease: 10 * time.Minute, Grace: -1, Queues: map[string]int{"default": 50}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- e.Run(ctx) }()
+	go func() { ended <- wk.Run(ctx) }()
+	w.stop = func() {
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				w.Error(err)
+			}
+		}
+	}
+}
+
+// work takes five minutes, and two and a half hours after every fifth hour, so
+// that runs overlap.
+func (w *week) work(ctx context.Context, _ struct{}) (int, error) {
+	j, _ := worker.JobFrom(ctx)
+	w.starts.Add(1)
+	if !strings.HasPrefix(j.Schedule, "allow") {
+		p, err := w.st.Jobs(ctx, belfry.JobFilter{Schedule: j.Schedule, States: []belfry.JobState{belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+		if err == nil && len(p.Items) > 1 {
+			w.Errorf("%s: %d live jobs, of %s and %s", j.Schedule, len(p.Items), p.Items[0].Nominal, p.Items[1].Nominal)
+		}
+	}
+	d := 5 * time.Minute
+	if j.Nominal.Hour()%5 == 0 {
+		d = 150 * time.Minute
+	}
+	select {
+	case <-time.After(d):
+		return 0, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// weekly simulates a span that begins at from, with every hour and one time of
+// the day in each zone, and checks what became of every nominal time.
+func weekly(t *testing.T, from, to time.Time, zones map[string]string, event func(w *week)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "belfry.db")
+	synctest.Test(t, func(t *testing.T) {
+		w := &week{T: t}
+		w.shift.Store(int64(from.Sub(time.Now())))
+		st, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: w.now}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.st, w.c = st, &calm{Store: st, now: w.now, news: make(chan struct{})}
+		if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "work", Kind: belfry.KindFunc, Timeout: belfry.Duration(24 * time.Hour), Retry: belfry.Retry{Jitter: -1, MaxAttempts: 5}}); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, policy := range policies {
+			for zone, daily := range zones {
+				sc := belfry.Schedule{Name: string(policy) + "-" + zone[strings.Index(zone, "/")+1:], Task: "work", Zone: zone, Overlap: policy, BufferMax: 2, End: to,
+					Catchup: map[belfry.Overlap]belfry.Catchup{belfry.OverlapSkip: belfry.CatchupNone, belfry.OverlapBufferAll: belfry.CatchupAll, belfry.OverlapAllow: belfry.CatchupAll}[policy],
+					Rules:   []belfry.Rule{{Cron: "15 * * * *"}, {Cron: daily}}, CatchupMax: 3, CatchupWindow: belfry.Duration(24 * time.Hour)}
+				if _, err := st.CreateSchedule(t.Context(), sc); err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, sc.Name)
+			}
+		}
+		w.run()
+		event(w)
+		w.until(to.Add(30 * time.Hour)) // all that waits has its turn
+		for _, name := range names {
+			w.check(name, from, to)
+		}
+		w.stop()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// check holds what is true whatever happened in the week.
+func (w *week) check(name string, from, to time.Time) {
+	w.Helper()
+	sc, err := w.st.Schedule(w.Context(), "default", name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	plan, err := sc.Plan()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if sc.State != belfry.ScheduleCompleted {
+		w.Errorf("%s: it is %s after its end, next %s", name, sc.State, sc.NextAt)
+	}
+	jobs := map[time.Time]int{}
+	for f := (belfry.JobFilter{Schedule: name, Paging: belfry.Paging{Limit: 1000}}); ; {
+		p, err := w.st.Jobs(w.Context(), f)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, j := range p.Items {
+			jobs[j.Nominal]++
+			if !j.State.Final() {
+				w.Errorf("%s: the job of %s is %s", name, j.Nominal, j.State)
+			}
+		}
+		if f.Cursor = p.Next; f.Cursor == "" {
+			break
+		}
+	}
+	told := map[time.Time]string{}
+	p, err := w.st.Occurrences(w.Context(), belfry.OccurrenceFilter{Schedule: name, Paging: belfry.Paging{Limit: 1000}})
+	if err != nil || p.Next != "" {
+		w.Fatal(err, p.Next)
+	}
+	decided := map[string]int{}
+	for _, o := range p.Items {
+		times := []time.Time{o.Nominal}
+		if o.Count > 1 {
+			times = sc.Upcoming(plan, o.Nominal.Add(-time.Microsecond), o.Count)
+			if !times[len(times)-1].Equal(o.Until) {
+				w.Errorf("%s: %d times from %s end at %s and not at %s", name, o.Count, o.Nominal, times[len(times)-1], o.Until)
+			}
+		}
+		if (o.Decision == belfry.DecidedSkipped) == (o.Reason == "") || o.Decision == belfry.DecidedBuffered {
+			w.Errorf("%s: %s %s %q", name, o.Nominal, o.Decision, o.Reason)
+		}
+		if n := jobs[o.Nominal]; (o.Decision == belfry.DecidedJob) != (n == 1) || n > 1 {
+			w.Errorf("%s: %s is %s and has %d jobs", name, o.Nominal, o.Decision, n)
+		}
+		for _, t := range times {
+			if told[t.UTC()] != "" {
+				w.Errorf("%s: %s has two rows", name, t)
+			}
+			told[t.UTC()] = string(o.Decision)
+		}
+		decided[strings.TrimSpace(string(o.Decision)+" "+string(o.Reason))] += o.Count
+	}
+	due := sc.Upcoming(plan, from, 10_000)
+	for _, t := range due {
+		if told[t.UTC()] == "" {
+			w.Errorf("%s: %s is lost", name, t)
+		}
+	}
+	if len(due) != len(told) || int64(len(jobs)) != sc.Runs || len(jobs) != decided["job"] {
+		w.Errorf("%s: %d due, %d told, %d jobs, %d runs, %v", name, len(due), len(told), len(jobs), sc.Runs, decided)
+	}
+	// The last day went on as planned: each of its times was decided when it was due.
+	for _, o := range p.Items {
+		if o.Nominal.After(to.Add(-24*time.Hour)) && (o.Count != 1 || strings.HasPrefix(string(o.Reason), "catchup")) {
+			w.Errorf("%s: on the last day %s stands for %d, %s", name, o.Nominal, o.Count, o.Reason)
+		}
+	}
+	if testing.Verbose() {
+		w.Logf("%-24s %v", name, decided)
+	}
+}
+
+func day(text string) time.Time {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+var bothZones = map[string]string{"Europe/Sofia": "30 3 * * *", "America/New_York": "30 2 * * *"}
+
+func TestAWeekWithGapsRunsOnPlan(t *testing.T) {
+	weekly(t, day("2000-03-25"), day("2000-04-04"), bothZones, func(w *week) {}) // 26 March and 2 April
+}
+
+func TestAWeekWithFoldsRunsOnPlan(t *testing.T) {
+	zones := map[string]string{"Europe/Sofia": "30 3 * * *", "America/New_York": "30 1 * * *"}
+	weekly(t, day("2026-10-24"), day("2026-11-03"), zones, func(w *week) {}) // 25 October and 1 November
+}
+
+func TestAWeekWithThreeDaysDownGoesOnOnPlan(t *testing.T) {
+	weekly(t, day("2026-03-02"), day("2026-03-09"), map[string]string{"Europe/Sofia": "30 3 * * *"}, func(w *week) {
+		w.until(day("2026-03-03").Add(5*time.Hour + 40*time.Minute)) // in the middle of a long run
+		w.stop()
+		w.until(day("2026-03-06").Add(5*time.Hour + 40*time.Minute))
+		w.run()
+	})
+}
+
+// setTwice sets the clock before a nominal time, and another day after one.
+func setTwice(by time.Duration) func(w *week) {
+	return func(w *week) {
+		w.until(day("2026-03-03").Add(6 * time.Hour))
+		w.set(by)
+		w.until(day("2026-03-05").Add(6*time.Hour + 20*time.Minute))
+		w.set(by)
+	}
+}
+
+func TestAWeekWithTheClockSetBackGoesOnOnPlan(t *testing.T) {
+	weekly(t, day("2026-03-02"), day("2026-03-09"), map[string]string{"Europe/Sofia": "30 3 * * *"}, setTwice(-time.Hour))
+}
+
+func TestAWeekWithTheClockSetForwardGoesOnOnPlan(t *testing.T) {
+	weekly(t, day("2026-03-02"), day("2026-03-09"), map[string]string{"Europe/Sofia": "30 3 * * *"}, setTwice(time.Hour))
+}
