@@ -13,6 +13,7 @@ PKG ?= ./...
 FUZZTIME ?= 20s
 BENCH ?= .
 ROUNDS ?= 100
+ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
 # SUDO is empty for root and where there is no sudo.
@@ -20,7 +21,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
 .PHONY: help
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: ## Install what the tests need and is missing (Debian packages: postgresql)
@@ -68,6 +69,18 @@ fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=name, PKG)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: setup-oracles
+setup-oracles: ## Install the foreign engines that rules are compared with (Python, Node.js)
+	@internal/oracles/setup.sh
+
+.PHONY: oracles
+oracles: setup-oracles ## Compare rules with foreign engines on thousands of random ones (ORACLE_RULES)
+	BELFRY_ORACLE_RULES=$(ORACLE_RULES) go test -tags oracles -count=1 -timeout 60m -v ./internal/oracles
+
+.PHONY: bench-rules
+bench-rules: ## Compare the rule engine's speed with other libraries (module bench)
+	cd bench && go run ./cmd/rules
 
 .PHONY: lint
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)

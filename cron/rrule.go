@@ -168,7 +168,7 @@ func (r *rule) search(w int64, steps int) (at int64, left int) {
 	w = max(w, r.start)
 	for ; steps > 0; steps -= r.weight {
 		m := r.match(w)
-		if m > r.last {
+		if m == none || m > r.last {
 			return none, steps
 		}
 		a := r.align(m)

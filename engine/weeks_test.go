@@ -224,7 +224,7 @@ func weekly(t *testing.T, from, to time.Time, zones map[string]string, event fun
 	path := filepath.Join(t.TempDir(), "belfry.db")
 	synctest.Test(t, func(t *testing.T) {
 		w := &week{T: t}
-		w.shift.Store(int64(from.Sub(time.Now())))
+		w.shift.Store(int64(time.Until(from)))
 		st, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: w.now}})
 		if err != nil {
 			t.Fatal(err)
