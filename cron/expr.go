@@ -11,6 +11,7 @@ type Expr struct {
 	month uint16
 	days  days
 	years []yearRange // nil = every year
+	week  uint8       // the weekdays, when nothing else says which days; else 0
 	clock clock
 	every *Every // set for @every, and then nothing above is
 	text  string // normal form
@@ -54,6 +55,9 @@ func (e *Expr) Fixed() bool { return e.clock.seams == fixed }
 // wallFrom is the first matching wall second at or after w. It visits each month once: at most the 4,800 of a Gregorian
 // cycle and twelve more, or those of the years the expression names.
 func (e *Expr) wallFrom(w int64) int64 {
+	if e.week != 0 {
+		return e.weekFrom(w)
+	}
 	day := floorDiv(w, daySecs)
 	y, m, d := dateOf(day)
 	if e.hasYear(y) && e.month>>m&1 != 0 {
@@ -68,6 +72,25 @@ func (e *Expr) wallFrom(w int64) int64 {
 		}
 	}
 	return e.monthFrom(y, m+1)
+}
+
+// weekFrom is wallFrom for rules of every month and year, which need no date.
+func (e *Expr) weekFrom(w int64) int64 {
+	w = max(w, minSec)
+	day := floorDiv(w, daySecs)
+	sec := int(w - day*daySecs)
+	for range 8 {
+		if e.week>>weekdayOf(day)&1 != 0 {
+			if s := e.from(sec); s >= 0 {
+				if at := day*daySecs + int64(s); at <= maxSec {
+					return at
+				}
+				return none
+			}
+		}
+		day, sec = day+1, 0
+	}
+	return none
 }
 
 // monthFrom is the first matching wall second from the first day of a month on. Month 13 is next January.

@@ -209,6 +209,11 @@ func newDays(dom, dow column, seed string) days {
 	return d
 }
 
+// weekly says that the day of the week alone decides.
+func (d *days) weekly() bool {
+	return d.and && d.dom == monthBits(31) && d.last|d.near|d.lastNear == 0 && d.lastDow == 0 && d.nth == [len(d.nth)]uint8{}
+}
+
 // of is the set of matching days of a month (bit d = day d).
 func (d *days) of(y, m int) uint32 {
 	n := daysInMonth(y, m)

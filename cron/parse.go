@@ -208,6 +208,9 @@ func (p *parser) build() *Expr {
 	e.dayTimes = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)
 	e.days = newDays(cols[2], cols[4], seed)
 	e.month = uint16(cols[3].bits(seed))
+	if e.years == nil && e.month == uint16(monthBits(12)) && e.days.weekly() {
+		e.week = e.days.dow
+	}
 	return e
 }
 
