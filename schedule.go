@@ -470,11 +470,21 @@ func checkEvery(p *problems, path string, r Rule) bool {
 // addCron takes over what the time engine says about a text.
 func (p *problems) addCron(field, value string, err error) {
 	var ce *cron.Error
-	if errors.As(err, &ce) {
-		p.add(field, value, ce.Msg, ce.Hint)
+	if !errors.As(err, &ce) {
+		p.add(field, value, err.Error(), "")
 		return
 	}
-	p.add(field, value, err.Error(), "")
+	message := ce.Msg
+	if ce.Field != "" && ce.Value != "" && ce.Value != value {
+		message = fmt.Sprintf("%s %q %s", ce.Field, ce.Value, message)
+	}
+	if ce.Pos > 0 {
+		message = fmt.Sprintf("column %d: %s", ce.Pos, message)
+	}
+	if ce.Seen != "" {
+		message += "; understood so far: " + ce.Seen
+	}
+	p.add(field, value, message, ce.Hint)
 }
 
 // seed is what hashes of this schedule are taken of. It is its name and not

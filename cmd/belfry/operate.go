@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/cron"
 )
 
 func (c *cli) configCmd() *cobra.Command {
@@ -128,9 +129,9 @@ func (c *cli) versionCmd() *cobra.Command {
 			if err := c.checkOutput(); err != nil {
 				return err
 			}
-			return c.emit(map[string]string{"version": versionText(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH},
+			return c.emit(map[string]string{"version": versionText(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "time_zones": cron.ZoneVersion()},
 				func(w io.Writer) {
-					fmt.Fprintf(w, "belfry %s, %s, %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+					fmt.Fprintf(w, "belfry %s, %s, %s/%s, time zones %s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH, cron.ZoneVersion())
 				})
 		},
 	}
