@@ -264,7 +264,7 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 // two statements. A node that freezes inside one, stopped or cut off, holds row
 // locks that others wait for; without the bound it would keep the whole cluster
 // from giving up its sessions.
-const beginSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '10s', true)"
+const beginSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '5s', true)"
 
 // rollback ends a transaction whose context may be over. A connection on which
 // even that fails is closed, and the server rolls back.
