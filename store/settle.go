@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/belfry-run/belfry"
@@ -303,34 +304,27 @@ func (c *change) putAway(rows []endRow) error {
 	return err
 }
 
-// follow decides what follows for schedules from the end of one of their jobs.
-// Only those are locked for which something can follow: a rule that counts
-// from the finish, a buffer, or an end that was waited for.
+// follow decides what follows for schedules from the end of one of their jobs:
+// the next run of a rule that counts from the finish, a run from the buffer, an
+// end that was waited for.
 func (c *change) follow(ids []int64) error {
+	// Locked before it is judged whether anything can follow: a pause, a resume
+	// or an edit that runs beside us either sees that the job has ended, or is
+	// seen by us. Judged by an earlier look, each could leave the next run to
+	// the other, and the loop would be dead.
 	rows, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from schedules s
 		where s.id in (select id from `+c.s.idTable(1)+`)
-		order by s.id`, idRows(ids))
+		order by s.id`+c.s.sql.ForUpdate("s"), idRows(ids))
 	if err != nil {
 		return err
 	}
-	var concerned []int64
-	for _, r := range rows {
-		if r.State == belfry.ScheduleActive && concernedByEnd(r.Schedule) {
-			concerned = append(concerned, r.ID)
-		}
-	}
-	if len(concerned) == 0 {
+	rows = slices.DeleteFunc(rows, func(r scheduleRow) bool {
+		return r.State != belfry.ScheduleActive || !concernedByEnd(r.Schedule)
+	})
+	if len(rows) == 0 {
 		return nil
-	}
-	rows, err = collect(c.ctx, c.tx, scanSchedule, `
-		select `+scheduleColumns+`
-		from schedules s
-		where s.id in (select id from `+c.s.idTable(1)+`)
-		order by s.id`+c.s.sql.ForUpdate("s"), idRows(concerned))
-	if err != nil {
-		return err
 	}
 	facts, err := c.facts(rows)
 	if err != nil {
