@@ -69,7 +69,8 @@ func (c *cli) queueUpdate() *cobra.Command {
 	var f queueFlags
 	cmd := &cobra.Command{
 		Use: "update NAME", Aliases: []string{"edit", "set"}, Short: "Change a queue; what no flag names stays as it is", Args: cobra.ExactArgs(1),
-		Long: "Change a queue. What no flag names stays as it is. A new concurrency holds for workers that start after it.",
+		Long: `Change a queue. What no flag names stays as it is. Workers that leave the number
+to the queue follow a new concurrency at their next renewal.`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			q, err := s.Queue(ctx, args[0])
 			if err != nil {

@@ -3,15 +3,12 @@
 package process_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,29 +37,6 @@ func TestMain(m *testing.M) {
 func actAsWorker(script string) {
 	ex := map[belfry.Kind]worker.Executor{belfry.KindCommand: process.New(process.Options{Allow: true})}
 	worker.Direct(context.Background(), ex, belfry.Task{Name: "cmd", Command: &belfry.Command{Shell: script, Dir: "/"}}, nil, os.Stdout, os.Stderr)
-}
-
-func TestACommandDiesWithItsWorker(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the kernel's promise is Linux's")
-	}
-	t.Parallel()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TEST_WORKER_SCRIPT=echo $$; exec sleep 60")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || len(pids(line)) != 1 || !alive(pids(line)[0]) {
-		t.Fatalf("%q %v", line, err)
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	wantGone(t, 1, line)
 }
 
 // result is what came of a command.
@@ -290,31 +264,6 @@ func TestWhatACommandLeavesBehindIsKilled(t *testing.T) {
 		t.Errorf("%+v after %s", r, time.Since(begun))
 	}
 	wantGone(t, 1, r.out)
-}
-
-// A program that starts one in a session of its own, which a group does not
-// reach, and that holds the output open.
-func TestASetsidGrandchildIsKilledToo(t *testing.T) {
-	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("found by its mark in /proc, on Linux only")
-	}
-	t.Parallel()
-	for name, script := range map[string]string{
-		"the program ends":   "setsid sh -c 'echo $$; sleep 60' & sleep 0.2",
-		"the program stays":  "setsid sh -c 'echo $$; sleep 60' & sleep 60",
-		"it starts more":     "setsid sh -c 'echo $$; while :; do setsid sleep 60 & sleep 0.01; done' & sleep 0.2",
-		"its output is shut": "setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1' & sleep 0.2",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			begun := time.Now()
-			r := runTask(t.Context(), t, belfry.Task{Name: "cmd", Timeout: belfry.Duration(500 * time.Millisecond), Command: &belfry.Command{Shell: script}}, "")
-			if took := time.Since(begun); took > 1900*time.Millisecond {
-				t.Errorf("took %s", took)
-			}
-			wantGone(t, 1, r.out)
-		})
-	}
 }
 
 // It cleared its environment, so nobody finds it; but it holds nobody up.
