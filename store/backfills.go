@@ -222,7 +222,7 @@ func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (ma
 	times, err := collect(c.ctx, c.tx, scanInt, `
 		select nominal
 		from occurrences
-		where schedule_id = $1 and decision <> 'skipped' and nominal in (select id from `+c.s.idTable(2)+`)`, row.ID, idRows(asked))
+		where schedule_id = $1 and decision <> 'skipped' and `+c.s.sql.In("nominal", 2), row.ID, c.s.sql.List(asked))
 	for _, us := range times {
 		ran[instant(us)] = true
 	}
@@ -254,14 +254,15 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if err := c.splitRanges(row, plan, run); err != nil {
 		return err
 	}
+	from, args := c.s.sql.Table(1, "t", BatchOf(rows))
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`
-		from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+		from `+from+`
 		where true
 		on conflict (schedule_id, nominal) do update
 		set decision = excluded.decision, reason = '', note = excluded.note, job_id = excluded.job_id, decided_at = excluded.decided_at
-		where occurrences.decision = 'skipped'`, text(rows)); err != nil {
+		where occurrences.decision = 'skipped'`, args...); err != nil {
 		return err
 	}
 	_, err = c.insertJobs(ins)
@@ -302,8 +303,8 @@ func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if len(split) == 0 {
 		return nil
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and nominal in (select id from `+c.s.idTable(2)+`)`,
-		row.ID, idRows(split)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and `+c.s.sql.In("nominal", 2),
+		row.ID, c.s.sql.List(split)); err != nil {
 		return err
 	}
 	return c.insertRest(rest)
@@ -314,11 +315,12 @@ func (c *change) insertRest(rest []occurrenceRow) error {
 	if len(rest) == 0 {
 		return nil
 	}
+	from, args := c.s.sql.Table(1, "t", BatchOf(rest))
 	_, err := c.tx.Exec(c.ctx, `
 		insert into occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`
-		from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+		from `+from+`
 		where true
-		on conflict (schedule_id, nominal) do nothing`, text(rest))
+		on conflict (schedule_id, nominal) do nothing`, args...)
 	return err
 }

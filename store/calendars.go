@@ -144,24 +144,9 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 	_, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from calendars
-		where namespace = $1 and name in (select name from `+c.s.nameTable(2)+`)
-		order by id`+c.s.sql.ForUpdate("calendars"), namespace, nameRows(names))
+		where namespace = $1 and `+c.s.sql.In("name", 2)+`
+		order by id`+c.s.sql.ForUpdate("calendars"), namespace, c.s.sql.List(names))
 	return err
-}
-
-type nameOnly struct {
-	Name string `json:"name"`
-}
-
-// nameTable is a batch of names as a from-item.
-func (s *Store) nameTable(n int) string { return s.sql.Table(n, "t", Col{"name", Text}) }
-
-func nameRows(names []string) string {
-	rows := make([]nameOnly, len(names))
-	for i, name := range names {
-		rows[i].Name = name
-	}
-	return text(rows)
 }
 
 // Calendar is one calendar.
@@ -201,8 +186,8 @@ func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.P
 	cals, err := collect(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
 		from calendars
-		where namespace = $1 and name in (select name from `+s.nameTable(2)+`)
-		order by id`, sc.Namespace, nameRows(sc.Calendars()))
+		where namespace = $1 and `+s.sql.In("name", 2)+`
+		order by id`, sc.Namespace, s.sql.List(sc.Calendars()))
 	if err != nil {
 		return belfry.Plan{}, fmt.Errorf("read calendars: %w", err)
 	}

@@ -105,7 +105,7 @@ func (c *change) withDone(ids []int64, live []jobRow) ([]jobRow, error) {
 	if len(live) == len(ids) || len(ids) == 0 {
 		return live, nil
 	}
-	done, err := collect(c.ctx, c.tx, scanJob, selectDone+` where id in (select id from `+c.s.idTable(1)+`)`, idRows(ids))
+	done, err := collect(c.ctx, c.tx, scanJob, selectDone+` where `+c.s.sql.In("id", 1), c.s.sql.List(ids))
 	return append(live, done...), err
 }
 
@@ -123,10 +123,10 @@ func (c *change) cancelRows(rows []jobRow, reason belfry.Reason, note string) er
 	}
 	if len(running) > 0 {
 		if _, err := c.tx.Exec(c.ctx, `
-			update jobs
-			set cancel_at = $2, note = $3
-			where id in (select id from `+c.s.idTable(1)+`) and state = 'running' and cancel_at = 0`,
-			idRows(running), micros(c.now), note); err != nil {
+			update leases
+			set cancel_at = $2, cancel_note = $3
+			where `+c.s.sql.In("job_id", 1)+` and cancel_at = 0`,
+			c.s.sql.List(running), micros(c.now), note); err != nil {
 			return err
 		}
 	}
@@ -224,16 +224,23 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		c.wake(topicQueue(r.Queue))
 	}
 	moved, err := collect(c.ctx, c.tx, scanInt, `
-		insert into jobs (`+jobColumns+`)
-		select d.id, d.namespace, d.task_id, d.task, k.kind, d.queue, d.priority, 'ready', '', '', '', d.input, d.tags, d.origin,
-			d.schedule, d.schedule_id, d.generation, d.nominal, $2, d.created_at, 0, 0, 0,
-			d.attempt, 0, 0, d.max_attempts, d.timeout, d.lease, '', d.active_key, d.idem_key
+		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id, generation, nominal,
+			due_at, created_at, attempt, max_attempts, timeout, lease, active_key, idem_key)
+		select d.id, d.namespace, d.task_id, d.task, k.kind, d.queue, d.priority, 'ready', d.input, d.tags, d.origin, d.schedule, d.schedule_id, d.generation, d.nominal,
+			$2, d.created_at, d.attempt, d.max_attempts, d.timeout, d.lease, d.active_key, d.idem_key
 		from jobs_done d
 		join tasks k on k.id = d.task_id
-		where d.id in (select id from `+c.s.idTable(1)+`)
+		where `+c.s.sql.In("d.id", 1)+`
 		on conflict do nothing
-		returning id`, idRows(ids), micros(c.now))
+		returning id`, c.s.sql.List(ids), micros(c.now))
 	if err != nil {
+		return nil, err
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
+		select `+lastAttempt+`
+		from jobs_done
+		where `+c.s.sql.In("id", 1)+` and outcome <> ''`, c.s.sql.List(moved)); err != nil {
 		return nil, err
 	}
 	there := map[int64]bool{}
@@ -246,6 +253,6 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		}
 	}
 	c.wake(topicJobs)
-	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where id in (select id from `+c.s.idTable(1)+`)`, idRows(moved))
+	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where `+c.s.sql.In("id", 1), c.s.sql.List(moved))
 	return left, err
 }

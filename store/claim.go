@@ -73,7 +73,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		if len(rows) == 0 {
 			return nil
 		}
-		out, err = c.lease(session, rows)
+		out, err = c.lease(session, queues, rows)
 		return err
 	})
 	if err == nil && len(out.Jobs) > 0 {
@@ -94,23 +94,23 @@ func (s *Store) tellClaimed(out belfry.Claim) {
 
 // claimable reads the wanted queues that are not paused, the highest first.
 func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
-	type name struct {
-		Name string `json:"name"`
-	}
-	names := make([]name, 0, len(want))
+	names := make([]string, 0, len(want))
 	for q, n := range want {
 		if n > 0 {
-			names = append(names, name{q})
+			names = append(names, q)
 		}
 	}
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`
 		from queues
-		where paused_at = 0 and name in (select name from `+c.s.sql.Table(1, "t", Col{"name", Text})+`)
-		order by priority desc, name`, text(names))
+		where paused_at = 0 and `+c.s.sql.In("name", 1)+`
+		order by priority desc, name`, c.s.sql.List(names))
 }
 
-// pick locks up to n ready jobs of a queue that the session can run.
+// pick locks up to n ready jobs of a queue that the session can run. Those
+// under a lease stay in the index that it walks, and are stepped over. The
+// look for a lease is written as a value, because that can only be planned as
+// a look-up by key.
 func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, error) {
 	n, err := c.withinLimit(q, n)
 	if err != nil || n <= 0 {
@@ -121,11 +121,11 @@ func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, er
 	cond.namespace("namespace", w.Namespace)
 	cond.conds = append(cond.conds, runnable(w))
 	if slices.Contains(w.Kinds, belfry.KindFunc) {
-		cond.and(`(kind <> 'func' or task in (select name from `+c.s.sql.Table(len(cond.args)+1, "t", Col{"name", Text})+`))`, funcRows(w.Funcs))
+		cond.and(`(kind <> 'func' or `+c.s.sql.In("task", len(cond.args)+1)+`)`, c.s.sql.List(w.Funcs))
 	}
 	cond.args = append(cond.args, n)
-	return collect(c.ctx, c.tx, scanJob, selectLive+`
-		where state = 'ready' and `+cond.sql()+`
+	return collect(c.ctx, c.tx, scanReady, selectReady+`
+		where state = 'ready' and (select number from leases where job_id = id) is null and `+cond.sql()+`
 		order by priority desc, due_at, id
 		limit `+placeholder(len(cond.args))+c.s.sql.SkipLocked("jobs"), cond.args...)
 }
@@ -145,17 +145,6 @@ func runnable(w belfry.WorkerState) string {
 	return "kind in (" + list[2:] + ")"
 }
 
-func funcRows(names []string) string {
-	type name struct {
-		Name string `json:"name"`
-	}
-	rows := make([]name, len(names))
-	for i, n := range names {
-		rows[i].Name = n
-	}
-	return text(rows)
-}
-
 // withinLimit is how many of n a queue's limit over all workers leaves. It
 // locks the queue's row, so that two claims cannot both take the last place;
 // queues without a limit are not locked.
@@ -168,21 +157,25 @@ func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from (select 1 from jobs where queue = $1 and state = 'running' limit $2) as bounded`, q.Name, q.GlobalLimit)
+		from (select 1 from leases where slot_of = $1 limit $2) as bounded`, q.Name, q.GlobalLimit)
 	return min(n, q.GlobalLimit-int(running)), err
 }
 
-// leaseRow is what a claim changes in a job.
+// leaseRow is a lease as a batch carries it.
 type leaseRow struct {
-	ID         int64 `json:"id"`
-	DeadlineAt int64 `json:"deadline_at"`
+	JobID      int64   `json:"job_id"`
+	SlotOf     *string `json:"slot_of"`
+	DeadlineAt int64   `json:"deadline_at"`
 }
 
 // lease hands locked jobs to a session under one new number. The number is
 // drawn after the rows were locked: whoever had one of them before drew his
-// before he committed, so ours is larger. The condition on the old number
-// makes sure of it all the same.
-func (c *change) lease(w belfry.WorkerState, rows []jobRow) (belfry.Claim, error) {
+// before he committed, so ours is larger.
+//
+// The rows of the jobs are not touched. That a job has no lease was seen by the
+// statement that picked it, which on PostgreSQL may have begun before another
+// claim was committed; so the primary key of the leases has the last word.
+func (c *change) lease(w belfry.WorkerState, queues []belfry.Queue, rows []jobRow) (belfry.Claim, error) {
 	number, err := c.s.sql.NextIDs(c.ctx, c.tx, "lease", 1)
 	if err != nil {
 		return belfry.Claim{}, err
@@ -192,17 +185,27 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow) (belfry.Claim, error
 	if err != nil {
 		return out, err
 	}
-	changes := make([]leaseRow, len(rows))
-	for i := range rows {
-		rows[i].DeadlineAt = c.now.Add(rows[i].Timeout.D() + belfry.DeadlineGrace)
-		changes[i] = leaseRow{rows[i].ID, micros(rows[i].DeadlineAt)}
+	limited := make(map[string]bool, len(queues))
+	for _, q := range queues {
+		limited[q.Name] = q.GlobalLimit > 0
 	}
+	leases := make([]leaseRow, len(rows))
+	for i := range rows {
+		j := &rows[i]
+		j.DeadlineAt = c.now.Add(j.Timeout.D() + belfry.DeadlineGrace)
+		leases[i] = leaseRow{JobID: j.ID, DeadlineAt: micros(j.DeadlineAt)}
+		if limited[j.Queue] {
+			leases[i].SlotOf = &j.Queue
+		}
+	}
+	from, args := c.s.sql.Table(4, "t", BatchOf(leases))
 	leased, err := collect(c.ctx, c.tx, scanInt, `
-		update jobs
-		set state = 'running', lease = $2, session = $3, attempt = attempt + 1, claimed_at = $4, deadline_at = t.deadline_at, cancel_at = 0
-		from `+c.s.sql.Table(1, "t", Col{"id", Int}, Col{"deadline_at", Int})+`
-		where jobs.id = t.id and jobs.state = 'ready' and jobs.lease < $2
-		returning jobs.id`, text(changes), out.Lease, w.Session, micros(c.now))
+		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
+		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
+		from `+from+`
+		where true
+		on conflict (job_id) do nothing
+		returning job_id`, append([]any{out.Lease, w.Session, micros(c.now)}, args...)...)
 	if err != nil {
 		return out, err
 	}
@@ -214,7 +217,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow) (belfry.Claim, error
 		if !got[j.ID] {
 			continue
 		}
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.CancelAt = belfry.JobRunning, out.Lease, w.Session, c.now, instant(0)
+		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, out.Lease, w.Session, c.now
 		j.Attempt++
 		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: j.Job, Task: tasks[j.TaskID]})
 	}

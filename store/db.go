@@ -56,33 +56,31 @@ type Rows interface {
 
 // Dialect is what differs in SQL between the databases.
 type Dialect interface {
-	// Table is a from-item that unpacks a JSON array of objects, given as
-	// parameter number n, into columns. A batch of any size is one statement.
-	Table(n int, alias string, cols ...Col) string
+	// Table is a from-item that unpacks a batch, and its parameters, which are
+	// numbered from n. It is the last of a statement's parameters.
+	Table(n int, alias string, b Batch) (from string, args []any)
+	// In is the condition that a column has one of the values of a list, which
+	// is parameter n, made by List from an []int64 or a []string.
+	In(column string, n int) string
+	List(values any) any
 	// SkipLocked follows a select whose rows this transaction will change and
 	// that another transaction may be changing: "for update skip locked"
 	// where writers can meet, nothing where there is one writer.
 	SkipLocked(of string) string
 	// ForUpdate is the same, but waits.
 	ForUpdate(of string) string
+	// ForKeyShare keeps a row from being locked by ForUpdate meanwhile, but not
+	// from other changes.
+	ForKeyShare(of string) string
 	// NextIDs gives out n fresh ids of a sequence: job, lease or definition.
 	NextIDs(ctx context.Context, tx Tx, sequence string, n int) ([]int64, error)
+	// Succeed moves the jobs of attempts that went well from the live to the
+	// finished ones, with their leases, at the instant now. An attempt whose
+	// lease is not the job's any more changes nothing and is left out of the
+	// answer. It is what a busy store does most, so each database has its own
+	// shortest way.
+	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
 }
-
-// Col is a column of [Dialect.Table].
-type Col struct {
-	Name string
-	Type ColType
-}
-
-// ColType is the type of such a column.
-type ColType int
-
-// The types.
-const (
-	Text ColType = iota
-	Int
-)
 
 // Wakeups carries hints between the processes that share a database.
 type Wakeups interface {

@@ -221,7 +221,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 	slices.SortFunc(rows, func(a, b keyRow) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	keys := c.s.sql.Table(1, "t", Col{"namespace", Text}, Col{"name", Text}, Col{"job_id", Int}, Col{"expires_at", Int})
+	keys, args := c.s.sql.Table(2, "t", BatchOf(rows))
 	// A second transaction with the same key waits here for the first.
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into job_keys (namespace, name, job_id, expires_at)
@@ -230,15 +230,15 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		where true
 		on conflict (namespace, name) do update
 		set job_id = excluded.job_id, expires_at = excluded.expires_at
-		where job_keys.expires_at <= $2`, text(rows), micros(c.now)); err != nil {
+		where job_keys.expires_at <= $1`, append([]any{micros(c.now)}, args...)...); err != nil {
 		return nil, err
 	}
+	keys, args = c.s.sql.Table(1, "t", BatchOf(rows))
 	holders, err := collect(c.ctx, c.tx, func(r Rows) (k keyRow, err error) {
 		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID)
 	}, `
-		select k.namespace, k.name, k.job_id
-		from job_keys k
-		join `+keys+` on t.namespace = k.namespace and t.name = k.name`, text(rows))
+		select namespace, name, (select k.job_id from job_keys k where k.namespace = t.namespace and k.name = t.name)
+		from `+keys, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -283,13 +283,6 @@ type newJobRow struct {
 	IdemKey     string  `json:"idem_key"`
 }
 
-var newJobCols = []Col{
-	{"id", Int}, {"namespace", Text}, {"task_id", Int}, {"task", Text}, {"kind", Text}, {"queue", Text}, {"priority", Int},
-	{"state", Text}, {"input", Text}, {"tags", Text}, {"origin", Text}, {"schedule", Text}, {"schedule_id", Int},
-	{"generation", Int}, {"nominal", Int}, {"due_at", Int}, {"created_at", Int}, {"max_attempts", Int}, {"timeout", Int},
-	{"active_key", Text}, {"idem_key", Text},
-}
-
 func rowOf(j jobRow) newJobRow {
 	r := newJobRow{
 		ID: j.ID, Namespace: j.Namespace, TaskID: j.TaskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
@@ -313,15 +306,16 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	for i, in := range ins {
 		rows[i] = rowOf(in.jobRow)
 	}
+	from, args := c.s.sql.Table(1, "t", BatchOf(rows))
 	written, err := collect(c.ctx, c.tx, scanInt, `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key
-		from `+c.s.sql.Table(1, "t", newJobCols...)+`
+		from `+from+`
 		where true
 		on conflict (namespace, active_key) where active_key is not null do nothing
-		returning id`, text(rows))
+		returning id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("insert jobs: %w", err)
 	}

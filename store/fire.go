@@ -75,7 +75,7 @@ func (c *change) taskIDs(rows []scheduleRow) (map[int64]bool, error) {
 	for i, r := range rows {
 		ids[i] = r.TaskID
 	}
-	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where id in (select id from `+c.s.idTable(1)+`)`, idRows(unique(ids)))
+	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where `+c.s.sql.In("id", 1), c.s.sql.List(unique(ids)))
 	there := make(map[int64]bool, len(found))
 	for _, id := range found {
 		there[id] = true
@@ -129,7 +129,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 			blocked = append(blocked, r.ID)
 		}
 	}
-	in := idRows(ids)
+	in := c.s.sql.List(ids)
 	type activeJob struct{ schedule, job int64 }
 	active, err := collect(c.ctx, c.tx, func(r Rows) (a activeJob, err error) {
 		return a, r.Scan(&a.schedule, &a.job)
@@ -138,16 +138,16 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 		from (
 			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
 			from jobs
-			where schedule_id > 0 and origin <> 'backfill' and schedule_id in (select id from `+c.s.idTable(1)+`)) as numbered
+			where schedule_id > 0 and origin <> 'backfill' and `+c.s.sql.In("schedule_id", 1)+`) as numbered
 		where place <= $2
-		order by id`, idRows(blocked), maxActive)
+		order by id`, c.s.sql.List(blocked), maxActive)
 	if err != nil {
 		return nil, err
 	}
 	buffered, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
 		from occurrences
-		where decision = 'buffered' and schedule_id in (select id from `+c.s.idTable(1)+`)
+		where decision = 'buffered' and `+c.s.sql.In("schedule_id", 1)+`
 		order by schedule_id, nominal`, in)
 	if err != nil {
 		return nil, err
@@ -184,11 +184,6 @@ type occurrenceRow struct {
 	JobID      int64  `json:"job_id"`
 	DueAt      int64  `json:"due_at"`
 	DecidedAt  int64  `json:"decided_at"`
-}
-
-var occurrenceCols = []Col{
-	{"schedule_id", Int}, {"nominal", Int}, {"until", Int}, {"count", Int}, {"decision", Text}, {"reason", Text}, {"note", Text},
-	{"job_id", Int}, {"due_at", Int}, {"decided_at", Int},
 }
 
 func occurrenceRowOf(o belfry.Occurrence) occurrenceRow {
@@ -264,13 +259,14 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	mine := map[identity]bool{}
 	scan := func(r Rows) (id identity, err error) { return id, r.Scan(&id.schedule, &id.nominal) }
 	if len(fresh) > 0 {
+		from, args := c.s.sql.Table(1, "t", BatchOf(fresh))
 		ids, err := collect(c.ctx, c.tx, scan, `
 			insert into occurrences (`+occurrenceColumns+`)
 			select `+occurrenceColumns+`
-			from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+			from `+from+`
 			where true
 			on conflict (schedule_id, nominal) do nothing
-			returning schedule_id, nominal`, text(fresh))
+			returning schedule_id, nominal`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -279,12 +275,13 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 		}
 	}
 	if len(unbuffered) > 0 {
+		from, args := c.s.sql.Table(1, "t", BatchOf(unbuffered))
 		ids, err := collect(c.ctx, c.tx, scan, `
 			update occurrences
 			set decision = t.decision, reason = t.reason, note = t.note, job_id = t.job_id, decided_at = t.decided_at
-			from `+c.s.sql.Table(1, "t", occurrenceCols...)+`
+			from `+from+`
 			where occurrences.schedule_id = t.schedule_id and occurrences.nominal = t.nominal and occurrences.decision = 'buffered'
-			returning occurrences.schedule_id, occurrences.nominal`, text(unbuffered))
+			returning occurrences.schedule_id, occurrences.nominal`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -413,11 +410,16 @@ func (c *change) saveStates(all []decided) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	from, args := c.s.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update schedules
 		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
-		from `+c.s.sql.Table(1, "t", Col{"id", Int}, Col{"state", Text}, Col{"next_at", Int}, Col{"high_water", Int}, Col{"finish_at", Int}, Col{"runs", Int})+`
-		where schedules.id = t.id`, text(rows))
+		from `+from+`
+		where schedules.id = t.id and `+c.s.sql.In("schedules.id", 1), append([]any{c.s.sql.List(ids)}, args...)...)
 	return err
 }
 

@@ -57,8 +57,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			cutoff time.Time
 		}{
 			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
-			{`delete from sessions where id in (select id from sessions where ended_at > 0 and ended_at <= $1 limit $2)
-				and not exists (select 1 from jobs where jobs.session = sessions.id and jobs.state = 'running')`, c.now.Add(-keepSessions)},
+			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, c.now.Add(-keepSessions)},
 			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
 		} {
 			n, err := c.tx.Exec(ctx, t.query, micros(t.cutoff), tidyStep)
@@ -85,7 +84,7 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 	return s.write(ctx, "shift clock", func(c *change) error {
 		for _, q := range []string{
 			`update jobs set due_at = due_at - $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
-			`update jobs set deadline_at = deadline_at - $1, claimed_at = claimed_at - $1 where state = 'running'`,
+			`update leases set deadline_at = deadline_at - $1, claimed_at = claimed_at - $1`,
 			`update sessions set expires_at = expires_at - $1 where ended_at = 0`,
 			`update schedules set finish_at = finish_at - $1, next_at = case when next_at = finish_at then next_at - $1 else next_at end where finish_at > 0`,
 		} {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sort"
 	"strconv"
@@ -11,15 +10,35 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// jobColumns are the columns that a live job and a finished one share.
-const jobColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin,
-	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, deadline_at, cancel_at,
-	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key`
-
+// selectLive reads live jobs with what their leases add, selectReady those that
+// have none, selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
 const (
-	selectLive = `select ` + jobColumns + `, 0, null from jobs`
-	selectDone = `select ` + jobColumns + `, finished_at, output from jobs_done`
+	selectLive = selectLeased + `
+		from jobs
+		left join leases on job_id = id`
+	selectLeased = `
+		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
+			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, origin, schedule, schedule_id, generation, nominal,
+			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
+			case when job_id is null then attempt else attempt + 1 end, failures, snoozes, max_attempts, timeout,
+			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null`
+	selectReady = `
+		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, lease, active_key, idem_key
+		from jobs`
+	selectDone = `
+		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, snoozes, max_attempts, timeout,
+			lease, session, active_key, idem_key, finished_at, output
+		from jobs_done`
 )
+
+// DoneColumns are the columns of a finished job, in the order of their values in
+// the statements that write one.
+const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin,
+	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
+	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
+	outcome, worker, started_at, exit_code, signal, log_cut`
 
 // jobRow is a job with what only the store needs.
 type jobRow struct {
@@ -28,18 +47,44 @@ type jobRow struct {
 }
 
 func scanJob(rows Rows) (j jobRow, err error) {
-	var tags, activeKey json.RawMessage
-	var timeout int64
-	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, &j.Kind, &j.Queue, &j.Priority, &j.State, &j.Reason, &j.Note, &j.Error,
-		scanJSON{&j.Input}, scanJSON{&tags}, &j.Trigger,
-		&j.Schedule, &j.ScheduleID, &j.Generation, scanTime{&j.Nominal}, scanTime{&j.DueAt}, scanTime{&j.CreatedAt},
-		scanTime{&j.ClaimedAt}, scanTime{&j.DeadlineAt}, scanTime{&j.CancelAt},
-		&j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &timeout, &j.Lease, &j.Session, scanJSON{&activeKey}, &j.Key,
-		scanTime{&j.FinishedAt}, scanJSON{&j.Output})
-	j.Timeout = belfry.Duration(timeout * 1000)
-	j.ActiveKey = string(activeKey)
-	j.Tags = splitTags(string(tags))
+	var t jobTexts
+	var claimed, deadline, cancel, finished int64
+	err = rows.Scan(append(t.begin(&j), &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout,
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output)...)
+	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = instant(claimed), instant(deadline), instant(cancel), instant(finished)
+	t.complete(&j)
 	return j, err
+}
+
+func scanReady(rows Rows) (j jobRow, err error) {
+	var t jobTexts
+	err = rows.Scan(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key)...)
+	t.complete(&j)
+	return j, err
+}
+
+// jobTexts is what of a job is kept in another form than it is used in.
+type jobTexts struct {
+	input, activeKey, output           *string
+	tags                               string
+	nominal, dueAt, createdAt, timeout int64
+}
+
+// begin is where the columns go that all the selects begin with.
+func (t *jobTexts) begin(j *jobRow) []any {
+	return append(make([]any, 0, 34), &j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
+		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
+		&t.nominal, &t.dueAt, &t.createdAt)
+}
+
+func (t *jobTexts) complete(j *jobRow) {
+	j.Input, j.Output = rawJSON(t.input), rawJSON(t.output)
+	j.Tags = splitTags(t.tags)
+	j.Nominal, j.DueAt, j.CreatedAt = instant(t.nominal), instant(t.dueAt), instant(t.createdAt)
+	j.Timeout = belfry.Duration(t.timeout * 1000)
+	if t.activeKey != nil {
+		j.ActiveKey = *t.activeKey
+	}
 }
 
 // Tags are kept as one text, with a comma on both ends so that one of them can
@@ -58,33 +103,18 @@ func splitTags(s string) []string {
 	return strings.Split(strings.Trim(s, ","), ",")
 }
 
-// idTable is a batch of ids as a from-item.
-func (s *Store) idTable(n int) string { return s.sql.Table(n, "t", Col{"id", Int}) }
-
-type idOnly struct {
-	ID int64 `json:"id"`
-}
-
-func idRows(ids []int64) string {
-	rows := make([]idOnly, len(ids))
-	for i, id := range ids {
-		rows[i].ID = id
-	}
-	return text(rows)
-}
-
 // jobsByID finds jobs, live or finished, in the order of their ids.
 func (s *Store) jobsByID(ctx context.Context, tx Tx, ids []int64) ([]jobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	in := ` where id in (select id from ` + s.idTable(1) + `)`
-	live, err := collect(ctx, tx, scanJob, selectLive+in, idRows(ids))
+	in := ` where ` + s.sql.In("id", 1)
+	live, err := collect(ctx, tx, scanJob, selectLive+in, s.sql.List(ids))
 	if err != nil {
 		return nil, err
 	}
 	if len(live) < len(ids) {
-		done, err := collect(ctx, tx, scanJob, selectDone+in, idRows(ids))
+		done, err := collect(ctx, tx, scanJob, selectDone+in, s.sql.List(ids))
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +194,8 @@ func (s *Store) findJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyond 
 		if len(f.States) > 0 && len(part.states) == 0 {
 			continue
 		}
-		w := jobWhere(f, part.states)
+		w := jobWhere(f)
+		w.conds = append(w.conds, inState(part.states))
 		if beyond > 0 && order == "desc" {
 			w.and("id < ?", beyond)
 		} else if beyond > 0 {
@@ -180,23 +211,12 @@ func (s *Store) findJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyond 
 	return all[:min(len(all), limit)], nil
 }
 
-func jobWhere(f belfry.JobFilter, states []belfry.JobState) *where {
+func jobWhere(f belfry.JobFilter) *where {
 	w := &where{}
 	if f.Namespace == "" {
 		f.Namespace = belfry.DefaultNamespace
 	}
 	w.namespace("namespace", f.Namespace)
-	if len(states) > 0 {
-		quoted := make([]string, len(states))
-		for i, st := range states {
-			quoted[i] = "'" + string(st) + "'" // validated: one of our own words, so that partial indexes apply
-		}
-		if len(quoted) == 1 { // SQLite does not see that a list of one is that one
-			w.conds = append(w.conds, "state = "+quoted[0])
-		} else {
-			w.conds = append(w.conds, "state in ("+strings.Join(quoted, ", ")+")")
-		}
-	}
 	if f.Task != "" {
 		w.and("task = ?", f.Task)
 	}
@@ -219,7 +239,28 @@ func jobWhere(f belfry.JobFilter, states []belfry.JobState) *where {
 	return w
 }
 
-// Attempts lists the ended attempts of a job, oldest first.
+// inState is the condition on the states, all live or all final. They are
+// Belfry's own words, and written out so that partial indexes apply.
+func inState(states []belfry.JobState) string {
+	if len(states) == 0 {
+		return "true"
+	}
+	var any []string
+	for _, st := range states {
+		switch {
+		case st.Final():
+			any = append(any, "state = '"+string(st)+"'")
+		case st == belfry.JobRunning:
+			any = append(any, "job_id is not null")
+		default:
+			any = append(any, "state = '"+string(st)+"' and job_id is null")
+		}
+	}
+	return "(" + strings.Join(any, " or ") + ")"
+}
+
+// Attempts lists the ended attempts of a job, oldest first. The one that ended
+// the job stands in the job's own row.
 func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all []belfry.Attempt, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		if _, err := s.job(ctx, tx, namespace, id); err != nil {
@@ -229,7 +270,11 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 			select job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut
 			from attempts
 			where job_id = $1
-			order by number, lease`, id)
+			union all
+			select `+lastAttempt+`
+			from jobs_done
+			where id = $1 and outcome <> ''
+			order by 2, 3`, id)
 		return err
 	})
 	if all == nil {
@@ -237,6 +282,9 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 	}
 	return all, err
 }
+
+// lastAttempt are the columns of a finished job that make up its last attempt.
+const lastAttempt = `id, attempt, lease, session, worker, claimed_at, started_at, finished_at, outcome, error, exit_code, signal, log_cut`
 
 func scanAttempt(rows Rows) (a belfry.Attempt, err error) {
 	var exit *int64

@@ -46,14 +46,14 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 		}
 		// Only one session may write under a lease, and it waits for each
 		// answer, so looking before writing is enough to drop what comes twice.
-		_, err := c.tx.Exec(ctx, `
+		from, args := s.sql.Table(2, "t", BatchOf(rows))
+		_, err := c.tx.Exec(c.ctx, `
 			insert into logs (job_id, lease, attempt, seq, stream, at, text)
-			select t.job_id, t.lease, j.attempt, t.seq, t.stream, t.at, t.text
-			from `+s.sql.Table(1, "t", Col{"job_id", Int}, Col{"lease", Int}, Col{"seq", Int}, Col{"stream", Text}, Col{"at", Int}, Col{"text", Text})+`
-			cross join jobs j -- from the pieces to their jobs, and not for each job of the session all pieces
-			where j.id = t.job_id and j.lease = t.lease and j.state = 'running' and j.session = $2
+			select t.job_id, t.lease, (select attempt + 1 from jobs where id = t.job_id), t.seq, t.stream, t.at, t.text
+			from `+from+`
+			where (select session from leases where job_id = t.job_id and number = t.lease) = $1
 			and not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
-			order by t.job_id, t.seq`, text(rows), session)
+			order by t.job_id, t.seq`, append([]any{session}, args...)...)
 		c.wake(topicJobs)
 		return err
 	})

@@ -75,6 +75,14 @@ func jsonText(raw json.RawMessage) *string {
 	return &s
 }
 
+// rawJSON is a JSON text that may be missing, as read.
+func rawJSON(s *string) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return json.RawMessage(*s)
+}
+
 // text is a value as JSON text. Only values that always encode come here.
 func text(v any) string {
 	b, err := json.Marshal(v)

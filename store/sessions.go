@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -82,11 +83,13 @@ func errSession(id string) error {
 	return belfry.Errorf(belfry.Unauthorized, "session %s has ended", id).WithHint("open a new one")
 }
 
+// session reads a living session and keeps it from being ended before this
+// transaction is: what is leased to it here is seen by whoever ends it.
 func (c *change) session(id string) (belfry.WorkerState, error) {
 	w, found, err := first(c.ctx, c.tx, scanSession, `
 		select `+sessionColumns+`
 		from sessions
-		where id = $1 and ended_at = 0`, id)
+		where id = $1 and ended_at = 0`+c.s.sql.ForKeyShare("sessions"), id)
 	if err == nil && !found {
 		err = errSession(id)
 	}
@@ -119,37 +122,55 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 	return out, err
 }
 
+// held is a lease as a renewal looks at it.
+type held struct {
+	ref                             belfry.Ref
+	claimedAt, deadlineAt, cancelAt time.Time
+}
+
+func scanHeld(rows Rows) (h held, err error) {
+	return h, rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt})
+}
+
 // reconcile compares what a worker holds with what is leased to it: what was
-// asked to end is told, and what never arrived is handed back.
+// asked to end is told, what never arrived is handed back, and what goes on
+// beyond its deadline is ended here. The deadlines of a worker that does not
+// renew need no look: its session ends.
 func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Renewal) error {
-	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+` where session = $1 and state = 'running'`, session)
+	rows, err := collect(c.ctx, c.tx, scanHeld, `
+		select job_id, number, claimed_at, deadline_at, cancel_at
+		from leases
+		where session = $1`, session)
 	if err != nil {
 		return err
 	}
-	leased := make(map[belfry.Ref]jobRow, len(rows))
-	for _, j := range rows {
-		leased[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
+	leased := make(map[belfry.Ref]held, len(rows))
+	var late, never []belfry.Finish
+	for _, h := range rows {
+		if !c.now.Before(h.deadlineAt) {
+			late = append(late, belfry.Finish{Ref: h.ref, Outcome: belfry.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"})
+			continue
+		}
+		leased[h.ref] = h
 	}
 	for _, ref := range holding {
 		// What it holds and is not leased to it any more was ended over its
 		// head. Whether it has just been settled by its own finish, under way
 		// at this moment, makes no difference.
-		if j, ok := leased[ref]; !ok || !j.CancelAt.IsZero() {
+		if h, ok := leased[ref]; !ok || !h.cancelAt.IsZero() {
 			out.Cancel = append(out.Cancel, ref)
 		}
 		delete(leased, ref)
 	}
-	var never []belfry.Finish
-	for ref, j := range leased {
-		if c.now.Sub(j.ClaimedAt) > belfry.ClaimSettled {
+	for ref, h := range leased {
+		if c.now.Sub(h.claimedAt) > belfry.ClaimSettled {
 			never = append(never, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack, Error: "the claim never reached the worker"})
 		}
 	}
-	if len(never) == 0 {
-		return nil
+	if len(never) > 0 {
+		c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
-	c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
-	_, err = c.finish(never)
+	_, err = c.settleOther(append(late, never...))
 	return err
 }
 
@@ -159,19 +180,15 @@ func (s *Store) Nudged(session string) <-chan struct{} { return s.hub.on(topicSe
 // CloseSession ends a session. What it still holds is handed back.
 func (s *Store) CloseSession(ctx context.Context, session string) error {
 	return s.write(ctx, "close session", func(c *change) error {
-		n, err := c.tx.Exec(ctx, `update sessions set ended_at = $2 where id = $1 and ended_at = 0`, session, micros(c.now))
+		n, err := c.tx.Exec(ctx, `
+			update sessions
+			set ended_at = $2
+			where id in (select id from sessions where id = $1 and ended_at = 0`+s.sql.ForUpdate("sessions")+`)`, session, micros(c.now))
 		if err != nil || n == 0 {
 			return err
 		}
-		rows, err := collect(ctx, c.tx, scanJob, selectLive+` where session = $1 and state = 'running'`+s.sql.ForUpdate("jobs"), session)
-		if err != nil {
-			return err
-		}
-		back := make([]finishing, len(rows))
-		for i, j := range rows {
-			back[i] = finishing{j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: belfry.OutcomeHandedBack, Error: "its worker closed the session"}}
-		}
-		return c.settle(back)
+		_, err = c.giveBack(session, belfry.OutcomeHandedBack, "its worker closed the session")
+		return err
 	})
 }
 
@@ -179,51 +196,67 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 const releaseBatch = 500
 
 // ReleaseLost gives up sessions that did not renew in time and settles what
-// they held as lost, and settles jobs whose deadline has passed although their
-// worker lives. It goes through the same door as a worker's own finish.
+// they held as lost. It goes through the same door as a worker's own finish.
 func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *change) error {
 		out = belfry.Released{}
 		n, err := c.tx.Exec(ctx, `
 			update sessions
 			set ended_at = $1, lost = 1
-			where ended_at = 0 and expires_at < $2`, micros(c.now), micros(c.now.Add(-belfry.LostGrace)))
+			where id in (select id from sessions where ended_at = 0 and expires_at < $2`+s.sql.SkipLocked("sessions")+`)`, micros(c.now), micros(c.now.Add(-belfry.LostGrace)))
 		if err != nil {
 			return err
 		}
 		out.Sessions = int(n)
 		s.opt.Observer.Lost(int(n))
-		// Sessions that ended are history and many; those that live are few.
-		// The order is that of the index, so that backlog costs nothing here.
-		lost, err := c.orphans(`session not in (select id from sessions where ended_at = 0) order by session, id`,
-			belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+		unsettled, err := collect(ctx, c.tx, scanString, `
+			select id
+			from sessions
+			where ended_at > 0 and settled = 0
+			order by id`+s.sql.SkipLocked("sessions"))
 		if err != nil {
 			return err
 		}
-		late, err := c.orphans(`deadline_at <= $2 order by deadline_at, id`,
-			belfry.OutcomeTimeout, "its worker lives but did not end it by the deadline", micros(c.now))
-		if err != nil {
-			return err
+		for _, session := range unsettled {
+			n, err := c.giveBack(session, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+			if err != nil {
+				return err
+			}
+			if out.Jobs += n; out.Jobs >= releaseBatch {
+				out.More = true
+				return nil
+			}
 		}
-		out.Jobs, out.More = lost+late, lost == releaseBatch || late == releaseBatch
 		return nil
 	})
 	return out, err
 }
 
-// orphans settles running jobs that a condition finds, in its order.
-func (c *change) orphans(cond string, outcome belfry.Outcome, why string, args ...any) (int, error) {
-	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+`
-		where state = 'running' and `+cond+`
-		limit $1`+c.s.sql.SkipLocked("jobs"), append([]any{releaseBatch}, args...)...)
-	if err != nil || len(rows) == 0 {
+// giveBack settles a bounded part of what is leased to a session that has
+// ended. A session that holds nothing any more is looked at no further.
+func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (int, error) {
+	refs, err := collect(c.ctx, c.tx, func(r Rows) (ref belfry.Ref, err error) {
+		return ref, r.Scan(&ref.JobID, &ref.Lease)
+	}, `
+		select job_id, number
+		from leases
+		where session = $1
+		order by number, job_id
+		limit $2`, session, releaseBatch)
+	if err != nil {
 		return 0, err
 	}
-	lost := make([]finishing, len(rows))
-	for i, j := range rows {
-		lost[i] = finishing{j, belfry.Finish{Ref: belfry.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: outcome, Error: why}}
+	if len(refs) < releaseBatch {
+		if _, err := c.tx.Exec(c.ctx, `update sessions set settled = 1 where id = $1`, session); err != nil {
+			return 0, err
+		}
 	}
-	return len(rows), c.settle(lost)
+	fs := make([]belfry.Finish, len(refs))
+	for i, ref := range refs {
+		fs[i] = belfry.Finish{Ref: ref, Outcome: outcome, Error: why}
+	}
+	_, err = c.settleOther(fs)
+	return len(refs), err
 }
 
 // Workers lists living sessions, newest first, and with ended also those that
@@ -245,7 +278,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 			return err
 		}
 		for i := range all {
-			n, _, err := first(ctx, tx, scanInt, `select count(*) from jobs where session = $1 and state = 'running'`, all[i].Session)
+			n, _, err := first(ctx, tx, scanInt, `select count(*) from leases where session = $1`, all[i].Session)
 			if err != nil {
 				return err
 			}

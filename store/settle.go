@@ -1,11 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -66,11 +67,131 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 	if len(fs) > belfry.MaxBatch {
 		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
 	}
-	ids := make([]int64, len(fs))
-	for i := range fs {
-		if err := fs[i].Validate(); err != nil {
+	out := make([]belfry.Finished, len(fs))
+	var well, other []belfry.Finish
+	place := make(map[belfry.Ref]int, len(fs))
+	for i, f := range fs {
+		if err := f.Validate(); err != nil {
 			return nil, err
 		}
+		out[i] = belfry.Finished{Ref: f.Ref, Stale: true}
+		if _, twice := place[f.Ref]; twice {
+			continue // the same attempt twice in one batch is stale the second time
+		}
+		place[f.Ref] = i
+		if f.Outcome == belfry.OutcomeOK {
+			well = append(well, f)
+		} else {
+			other = append(other, f)
+		}
+	}
+	settled, err := c.succeed(well)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := c.settleOther(other)
+	if err != nil {
+		return nil, err
+	}
+	for ref, state := range ends {
+		settled[ref] = state
+	}
+	for ref, state := range settled {
+		out[place[ref]].Stale, out[place[ref]].State = false, state
+	}
+	return out, nil
+}
+
+// Success is an attempt that went well, as a batch carries it. Its job ends
+// whatever its row says, so the row need not be read before.
+type Success struct {
+	JobID     int64   `json:"job_id"`
+	Lease     int64   `json:"lease"`
+	Output    *string `json:"output"`
+	StartedIn int64   `json:"started_in"` // microseconds since the claim; 0: unknown
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
+}
+
+// Succeeded is what settling a [Success] needs to know of the job.
+type Succeeded struct {
+	Ref        belfry.Ref
+	Queue      string
+	Trigger    belfry.Trigger
+	ScheduleID int64
+	ClaimedAt  int64
+}
+
+// SucceededColumns are the columns of a [Succeeded].
+const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at`
+
+// ScanSucceeded reads them, and closes the answer.
+func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var s Succeeded
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// succeed settles attempts that went well. It answers those whose lease was
+// good.
+func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
+	states := make(map[belfry.Ref]belfry.JobState, len(fs))
+	if len(fs) == 0 {
+		return states, nil
+	}
+	rows := make([]Success, len(fs))
+	for i, f := range fs {
+		signal, _ := belfry.CleanText(f.Signal, maxSignal)
+		rows[i] = Success{f.JobID, f.Lease, jsonText(f.Output), f.StartedIn.D().Microseconds(), f.ExitCode, signal, bit(f.LogCut)}
+	}
+	// In one order, so that two batches cannot wait for each other.
+	slices.SortFunc(rows, func(a, b Success) int { return cmp.Compare(a.JobID, b.JobID) })
+	done, err := c.s.sql.Succeed(c.ctx, c.tx, rows, micros(c.now))
+	if err != nil {
+		return nil, err
+	}
+	var scheduled []int64
+	for _, d := range done {
+		states[d.Ref] = belfry.JobSucceeded
+		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
+		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
+	}
+	c.wake(topicJobs)
+	if len(scheduled) == 0 {
+		return states, nil
+	}
+	return states, c.follow(unique(scheduled))
+}
+
+// ended notes what an end may have to be followed by.
+func (c *change) ended(trigger belfry.Trigger, schedule int64, scheduled []int64) []int64 {
+	if trigger == belfry.TriggerBackfill {
+		c.wake(topicEngine) // the next one may be waiting for it
+	}
+	if schedule > 0 {
+		scheduled = append(scheduled, schedule)
+	}
+	return scheduled
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// settleOther settles attempts that did not go well, or not to their end.
+func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
+	ids := make([]int64, len(fs))
+	for i := range fs {
 		ids[i] = fs[i].JobID
 	}
 	rows, err := c.lockJobs(ids)
@@ -83,32 +204,35 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
 		}
 	}
-	out := make([]belfry.Finished, len(fs))
 	var valid []finishing
-	for i, f := range fs {
-		out[i] = belfry.Finished{Ref: f.Ref, Stale: true}
+	for _, f := range fs {
 		if row, ok := byRef[f.Ref]; ok {
 			valid = append(valid, finishing{row, f})
-			delete(byRef, f.Ref) // the same attempt twice in one batch is stale the second time
-			out[i].Stale = false
 		}
 	}
 	ends, err := c.settleWith(valid)
-	for i := range out {
-		out[i].State = ends[out[i].JobID].State
+	states := make(map[belfry.Ref]belfry.JobState, len(valid))
+	for _, v := range valid {
+		states[v.fin.Ref] = ends[v.row.ID].State
 	}
-	return out, err
+	return states, err
 }
 
 // lockJobs locks live jobs by id, in one order, so that two batches cannot
-// wait for each other.
+// wait for each other, and reads them. They are read after they are locked: a
+// statement that waits for a row sees its newest version, but what it joins to
+// it, the lease, as it was before the wait.
 func (c *change) lockJobs(ids []int64) ([]jobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return collect(c.ctx, c.tx, scanJob, selectLive+`
-		where id in (select id from `+c.s.idTable(1)+`)
-		order by id`+c.s.sql.ForUpdate("jobs"), idRows(ids))
+	in, rows := `where `+c.s.sql.In("id", 1), c.s.sql.List(ids)
+	if lock := c.s.sql.ForUpdate("jobs"); lock != "" {
+		if _, err := c.tx.Exec(c.ctx, `select id from jobs `+in+` order by id`+lock, rows); err != nil {
+			return nil, err
+		}
+	}
+	return collect(c.ctx, c.tx, scanJob, selectLive+` `+in+` order by id`, rows)
 }
 
 // settle asks the root what the ends of attempts mean and writes the answers.
@@ -136,14 +260,10 @@ func (c *change) settleWith(fs []finishing) (map[int64]belfry.Settlement, error)
 			f.fin.NoRetry = true // its task was deleted meanwhile
 		}
 		f.fin.Signal, _ = belfry.CleanText(f.fin.Signal, maxSignal)
-		fs[i].fin.Signal = f.fin.Signal
 		s := belfry.Settle(f.row.Job, task.Retry, f.fin, c.now)
 		answers[f.row.ID] = s
-		ends[i] = ending{row: f.row, settled: s, output: f.fin.Output}
+		ends[i] = ending{row: f.row, settled: s, fin: f.fin}
 		c.s.opt.Observer.Settled(f.row.Queue, s.Outcome, s.State, c.now.Sub(f.row.ClaimedAt))
-	}
-	if err := c.recordAttempts(fs, answers); err != nil {
-		return nil, err
 	}
 	return answers, c.end(ends, true)
 }
@@ -163,67 +283,51 @@ func (c *change) policies(fs []finishing) (map[int64]belfry.Task, error) {
 	return c.s.tasksByID(c.ctx, c.tx, ids)
 }
 
-// attemptRow is an ended attempt as a batch carries it.
-type attemptRow struct {
-	JobID     int64  `json:"job_id"`
-	Number    int    `json:"number"`
-	Lease     int64  `json:"lease"`
-	Session   string `json:"session"`
-	ClaimedAt int64  `json:"claimed_at"`
-	StartedAt int64  `json:"started_at"`
-	EndedAt   int64  `json:"ended_at"`
-	Outcome   string `json:"outcome"`
-	Error     string `json:"error"`
-	ExitCode  *int   `json:"exit_code"`
-	Signal    string `json:"signal"`
-	LogCut    int    `json:"log_cut"`
-}
-
-func (c *change) recordAttempts(fs []finishing, answers map[int64]belfry.Settlement) error {
-	rows := make([]attemptRow, len(fs))
-	for i, f := range fs {
-		j := f.row
-		a := attemptRow{JobID: j.ID, Number: j.Attempt, Lease: j.Lease, Session: j.Session, ClaimedAt: micros(j.ClaimedAt), EndedAt: micros(c.now),
-			Outcome: string(answers[j.ID].Outcome), Error: answers[j.ID].Error, ExitCode: f.fin.ExitCode, Signal: f.fin.Signal}
-		if f.fin.StartedIn > 0 {
-			a.StartedAt = min(micros(j.ClaimedAt.Add(f.fin.StartedIn.D())), a.EndedAt)
-		}
-		if f.fin.LogCut {
-			a.LogCut = 1
-		}
-		rows[i] = a
-	}
-	_, err := c.tx.Exec(c.ctx, `
-		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
-		select t.job_id, t.number, t.lease, t.session, coalesce(s.name, ''), t.claimed_at, t.started_at, t.ended_at, t.outcome, t.error, t.exit_code, t.signal, t.log_cut
-		from `+c.s.sql.Table(1, "t", Col{"job_id", Int}, Col{"number", Int}, Col{"lease", Int}, Col{"session", Text}, Col{"claimed_at", Int},
-		Col{"started_at", Int}, Col{"ended_at", Int}, Col{"outcome", Text}, Col{"error", Text}, Col{"exit_code", Int}, Col{"signal", Text}, Col{"log_cut", Int})+`
-		left join sessions s on s.id = t.session`, text(rows))
-	return err
-}
-
-// ending is what becomes of a job's row.
+// ending is what becomes of a job's row, and of the attempt that it was under.
 type ending struct {
 	row     jobRow
 	settled belfry.Settlement
-	output  json.RawMessage
+	fin     belfry.Finish
 }
 
 // endRow is an ending as a batch carries it.
 type endRow struct {
-	ID       int64   `json:"id"`
-	State    string  `json:"state"`
-	Reason   string  `json:"reason"`
-	Note     string  `json:"note"`
-	Error    string  `json:"error"`
-	Output   *string `json:"output"`
-	DueAt    int64   `json:"due_at"`
-	Failures int     `json:"failures"`
-	Snoozes  int     `json:"snoozes"`
+	ID        int64   `json:"id"`
+	State     string  `json:"state"`
+	Reason    string  `json:"reason"`
+	Note      string  `json:"note"`
+	Error     string  `json:"error"`
+	Output    *string `json:"output"`
+	DueAt     int64   `json:"due_at"`
+	Failures  int     `json:"failures"`
+	Snoozes   int     `json:"snoozes"`
+	Attempt   int     `json:"attempt"`
+	Lease     int64   `json:"lease"`
+	Session   string  `json:"session"`
+	ClaimedAt int64   `json:"claimed_at"`
+	CancelAt  int64   `json:"cancel_at"`
+	StartedAt int64   `json:"started_at"`
+	Outcome   string  `json:"outcome"` // of the attempt; empty if there was none
+	Failure   string  `json:"failure"` // what the attempt said
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
 }
 
-var endCols = []Col{
-	{"id", Int}, {"state", Text}, {"reason", Text}, {"note", Text}, {"error", Text}, {"output", Text}, {"due_at", Int}, {"failures", Int}, {"snoozes", Int},
+func endRowOf(e ending, now time.Time) endRow {
+	s, j := e.settled, e.row
+	row := endRow{ID: j.ID, State: string(s.State), Reason: string(s.Reason), Note: s.Note, Error: s.Error, Output: jsonText(e.fin.Output),
+		DueAt: micros(s.DueAt), Failures: s.Failures, Snoozes: s.Snoozes, Attempt: j.Attempt, Lease: j.Lease}
+	if j.State != belfry.JobRunning {
+		return row
+	}
+	row.Session, row.ClaimedAt, row.CancelAt = j.Session, micros(j.ClaimedAt), micros(j.CancelAt)
+	row.Outcome, row.Failure = string(s.Outcome), s.Error
+	row.ExitCode, row.Signal, row.LogCut = e.fin.ExitCode, e.fin.Signal, bit(e.fin.LogCut)
+	if e.fin.StartedIn > 0 {
+		row.StartedAt = min(micros(j.ClaimedAt.Add(e.fin.StartedIn.D())), micros(now))
+	}
+	return row
 }
 
 // end writes what becomes of jobs: those that ended move to the finished ones,
@@ -231,22 +335,19 @@ var endCols = []Col{
 // schedule is decided and written too.
 func (c *change) end(ends []ending, follow bool) error {
 	var done, again []endRow
-	var scheduled []int64
+	var scheduled, leased []int64
 	for _, e := range ends {
-		s := e.settled
-		row := endRow{e.row.ID, string(s.State), string(s.Reason), s.Note, s.Error, jsonText(e.output), micros(s.DueAt), s.Failures, s.Snoozes}
-		if !s.State.Final() {
+		if e.row.State == belfry.JobRunning {
+			leased = append(leased, e.row.ID)
+		}
+		row := endRowOf(e, c.now)
+		if !e.settled.State.Final() {
 			again = append(again, row)
-			c.wakeFor(e.row.Queue, s.State)
+			c.wakeFor(e.row.Queue, e.settled.State)
 			continue
 		}
 		done = append(done, row)
-		if e.row.Trigger == belfry.TriggerBackfill {
-			c.wake(topicEngine) // the next one may be waiting for it
-		}
-		if e.row.ScheduleID > 0 {
-			scheduled = append(scheduled, e.row.ScheduleID)
-		}
+		scheduled = c.ended(e.row.Trigger, e.row.ScheduleID, scheduled)
 	}
 	c.wake(topicJobs)
 	if err := c.putBack(again); err != nil {
@@ -254,6 +355,11 @@ func (c *change) end(ends []ending, follow bool) error {
 	}
 	if err := c.putAway(done); err != nil {
 		return err
+	}
+	if len(leased) > 0 {
+		if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.s.sql.In("job_id", 1), c.s.sql.List(leased)); err != nil {
+			return err
+		}
 	}
 	if !follow || len(scheduled) == 0 {
 		return nil
@@ -269,39 +375,62 @@ func (c *change) wakeFor(queue string, state belfry.JobState) {
 	c.wake(topicEngine)
 }
 
+// putBack records attempts that did not end their jobs, and makes the jobs
+// wait again.
 func (c *change) putBack(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	from, args := c.s.sql.Table(2, "t", BatchOf(rows))
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
+		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
+		from `+from, append([]any{micros(c.now)}, args...)...); err != nil {
+		return err
+	}
+	from, args = c.s.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update jobs
-		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, failures = t.failures, snoozes = t.snoozes, deadline_at = 0,
-			kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
-		from `+c.s.sql.Table(1, "t", endCols...)+`
-		where jobs.id = t.id`, text(rows))
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, failures = t.failures, snoozes = t.snoozes,
+			attempt = t.attempt, lease = t.lease, kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
+		from `+from+`
+		where jobs.id = t.id and `+c.s.sql.In("jobs.id", 1), append([]any{c.s.sql.List(endIDs(rows))}, args...)...)
 	return err
 }
 
+// putAway moves jobs that ended, with the attempt that ended them, to the
+// finished ones.
 func (c *change) putAway(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	table := c.s.sql.Table(1, "t", endCols...)
+	from, args := c.s.sql.Table(3, "t", BatchOf(rows))
+	ids := c.s.sql.List(endIDs(rows))
 	n, err := c.tx.Exec(c.ctx, `
-		insert into jobs_done (`+jobColumns+`, finished_at, output)
+		insert into jobs_done (`+DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
-			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, j.claimed_at, j.deadline_at, j.cancel_at,
-			j.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, j.lease, j.session, j.active_key, j.idem_key, $2, t.output
-		from `+table+`
-		join jobs j on j.id = t.id`, text(rows), micros(c.now))
+			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
+			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
+			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut
+		from `+from+`
+		join jobs j on j.id = t.id
+		where `+c.s.sql.In("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
 	if err != nil {
 		return err
 	}
 	if int(n) != len(rows) {
 		return fmt.Errorf("%d of %d jobs to put away are there", n, len(rows))
 	}
-	_, err = c.tx.Exec(c.ctx, `delete from jobs where id in (select id from `+table+`)`, text(rows))
+	_, err = c.tx.Exec(c.ctx, `delete from jobs where `+c.s.sql.In("id", 1), ids)
 	return err
+}
+
+func endIDs(rows []endRow) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 // follow decides what follows for schedules from the end of one of their jobs:
@@ -315,8 +444,8 @@ func (c *change) follow(ids []int64) error {
 	rows, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from schedules s
-		where s.id in (select id from `+c.s.idTable(1)+`)
-		order by s.id`+c.s.sql.ForUpdate("s"), idRows(ids))
+		where `+c.s.sql.In("s.id", 1)+`
+		order by s.id`+c.s.sql.ForUpdate("s"), c.s.sql.List(ids))
 	if err != nil {
 		return err
 	}
@@ -354,15 +483,22 @@ func concernedByEnd(s belfry.Schedule) bool {
 
 // withdraw ends jobs that have not started.
 func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note string) error {
-	rows, err := collect(c.ctx, c.tx, scanJob, selectLive+`
-		where `+cond+` and state <> 'running'
-		order by id`+c.s.sql.ForUpdate("jobs"), arg)
-	if err != nil || len(rows) == 0 {
+	ids, err := collect(c.ctx, c.tx, scanInt, `select id from jobs where `+cond+` order by id`, arg)
+	if err != nil {
 		return err
 	}
-	ends := make([]ending, len(rows))
-	for i, j := range rows {
-		ends[i] = ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)}
+	rows, err := c.lockJobs(ids)
+	if err != nil {
+		return err
+	}
+	var ends []ending
+	for _, j := range rows {
+		if j.State != belfry.JobRunning {
+			ends = append(ends, ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)})
+		}
+	}
+	if len(ends) == 0 {
+		return nil
 	}
 	return c.end(ends, reason != belfry.ReasonEdited)
 }
@@ -387,23 +523,14 @@ func (c *change) terminate(ids []int64) error {
 	if err != nil {
 		return err
 	}
-	var ends []ending
-	var running []finishing
-	answers := map[int64]belfry.Settlement{}
-	for _, j := range rows {
+	ends := make([]ending, len(rows))
+	for i, j := range rows {
 		s := belfry.Withdraw(j.Job, belfry.ReasonReplaced, "a later run of its schedule took its place")
 		if j.State == belfry.JobRunning {
 			s.State, s.Outcome, s.Error = belfry.JobCanceled, belfry.OutcomeCanceled, "terminated: a later run took its place"
-			answers[j.ID] = s
-			running = append(running, finishing{row: j})
 			c.wake(topicSession(j.Session))
 		}
-		ends = append(ends, ending{row: j, settled: s})
-	}
-	if len(running) > 0 {
-		if err := c.recordAttempts(running, answers); err != nil {
-			return err
-		}
+		ends[i] = ending{row: j, settled: s}
 	}
 	return c.end(ends, false)
 }

@@ -41,11 +41,11 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	if len(names) == 0 {
 		return map[taskName]belfry.Task{}, nil
 	}
+	from, args := c.s.sql.Table(1, "t", BatchOf(unique(names)))
 	tasks, err := collect(c.ctx, c.tx, scanTask, `
 		select `+taskColumns+`
 		from tasks
-		where (namespace, name) in (select namespace, name from `+c.s.sql.Table(1, "t", Col{"namespace", Text}, Col{"name", Text})+`)`,
-		text(unique(names)))
+		where (namespace, name) in (select namespace, name from `+from+`)`, args...)
 	byName := make(map[taskName]belfry.Task, len(tasks))
 	for _, t := range tasks {
 		byName[taskName{t.Namespace, t.Name}] = t
@@ -57,7 +57,7 @@ func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]be
 	tasks, err := collect(ctx, tx, scanTask, `
 		select `+taskColumns+`
 		from tasks
-		where id in (select id from `+s.idTable(1)+`)`, idRows(unique(ids)))
+		where `+s.sql.In("id", 1), s.sql.List(unique(ids)))
 	byID := make(map[int64]belfry.Task, len(tasks))
 	for _, t := range tasks {
 		byID[t.ID] = t
@@ -172,7 +172,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		return t, err
 	}
 	if old.Kind != t.Kind { // who may claim its jobs depends on the kind
-		if _, err := c.tx.Exec(c.ctx, `update jobs set kind = $2 where task_id = $1 and state <> 'running'`, t.ID, string(t.Kind)); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update jobs set kind = $2 where task_id = $1 and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind)); err != nil {
 			return t, err
 		}
 	}

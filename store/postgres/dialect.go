@@ -13,22 +13,35 @@ func (db *DB) Dialect() store.Dialect { return dialect{} }
 
 type dialect struct{}
 
-var types = map[store.ColType]string{store.Text: "text", store.Int: "bigint"}
-
-// Table unpacks a JSON array with json_to_recordset.
-func (dialect) Table(n int, alias string, cols ...store.Col) string {
-	fields := make([]string, len(cols))
+// Table unpacks one array for each column.
+func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+	cols := b.Cols()
+	names, arrays := make([]string, len(cols)), make([]string, len(cols))
 	for i, c := range cols {
-		fields[i] = c.Name + " " + types[c.Type]
+		of := "bigint"
+		if c.Text {
+			of = "text"
+		}
+		names[i], arrays[i] = c.Name, fmt.Sprintf("$%d::%s[]", n+i, of)
 	}
-	return fmt.Sprintf("json_to_recordset($%d::text::json) as %s (%s)", n, alias, strings.Join(fields, ", "))
+	return fmt.Sprintf("unnest(%s) as %s (%s)", strings.Join(arrays, ", "), alias, strings.Join(names, ", ")), b.Columns()
 }
+
+// In compares with an array, which unlike a join can only be planned as look-ups
+// by key.
+func (dialect) In(column string, n int) string { return fmt.Sprintf("%s = any($%d)", column, n) }
+
+// List is the array itself.
+func (dialect) List(values any) any { return values }
 
 // SkipLocked leaves rows alone that another transaction is changing.
 func (dialect) SkipLocked(of string) string { return " for update of " + of + " skip locked" }
 
 // ForUpdate waits for them.
 func (dialect) ForUpdate(of string) string { return " for update of " + of }
+
+// ForKeyShare holds off those who say ForUpdate, and nobody else.
+func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
 // NextIDs draws from a sequence.
 func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {

@@ -31,7 +31,7 @@ func fill(t *testing.T, dsn string, at time.Time, rows int) {
 	t.Helper()
 	us := at.UnixMicro()
 	exec(t, dsn,
-		fmt.Sprintf(`insert into jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
+		fmt.Sprintf(`insert into jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
 		fmt.Sprintf(`insert into attempts select %d + n, 1, 1, '', '', %d, 0, %d, 'ok', '', null, '', 0 from generate_series(1, %d) as n`, us, us, us, rows),
 		fmt.Sprintf(`insert into logs select %d + n, 1, 1, 0, 'log', %d, 'x' from generate_series(1, %d) as n`, us, us, rows),
 		fmt.Sprintf(`insert into occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))

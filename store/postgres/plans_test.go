@@ -47,9 +47,10 @@ func TestPlans(t *testing.T) {
 		{`insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
 			select nextval('ids_job'), 'default', $1, 't', 'func', 'default', n % 3, case when n % 2 = 0 then 'ready' else 'scheduled' end, 'schedule', 1000000 + n, 4000000000000000 * (n % 2) + n, n, 3, 1000000
 			from generate_series(1, 200000) as n`, []any{task.ID}},
-		{`insert into jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0, 0,
+		{`insert into jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
 			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from jobs where state = 'ready'`, nil},
 		{`update jobs_done set id = id + 10000000`, nil},
+		{`insert into leases (job_id, number, session, claimed_at, deadline_at) select id, id, 'other' || id % 100, 1, 1 from jobs where state = 'ready' and id % 40 = 0`, nil},
 	} {
 		_, err := pool.Exec(ctx, s.sql, s.args...)
 		try(err)
@@ -75,7 +76,7 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"promote", []string{"jobs_scheduled"}, func() error { _, err := st.Promote(ctx); return err }},
-		{"renew", []string{"jobs_running|jobs_deadline"}, func() error { _, err := st.Renew(ctx, s.ID, nil); return err }},
+		{"renew", []string{"leases_session"}, func() error { _, err := st.Renew(ctx, s.ID, nil); return err }},
 		{"append", nil, func() error {
 			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: held[0].Job.ClaimedAt, Text: "x"}})
 		}},
@@ -87,7 +88,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Finish(ctx, s.ID, fs)
 			return err
 		}},
-		{"release", []string{"jobs_running|jobs_deadline", "jobs_deadline"}, func() error { _, err := st.ReleaseLost(ctx); return err }},
+		{"release", nil, func() error { _, err := st.ReleaseLost(ctx); return err }},
 		{"show", []string{"jobs_done"}, func() error { _, err := st.Attempts(ctx, "default", held[0].Job.ID); return err }},
 		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, belfry.JobFilter{}); return err }},
 		{"dead jobs", []string{"id_idx"}, func() error {

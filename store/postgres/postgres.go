@@ -246,8 +246,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (now time.Time, err
 		return now, fmt.Errorf("begin: %w", err)
 	}
 	var micros int64
-	var limit string
-	if err := res.QueryRow().Scan(&micros, &limit); err != nil {
+	if err := res.QueryRow().Scan(&micros, nil, nil); err != nil {
 		return now, fmt.Errorf("read the clock: %w", err)
 	}
 	if db.clock != nil {
@@ -264,7 +263,14 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 // two statements. A node that freezes inside one, stopped or cut off, holds row
 // locks that others wait for; without the bound it would keep the whole cluster
 // from giving up its sessions.
-const beginSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '5s', true)"
+//
+// It also keeps transitions from reading whole tables. Those that are empty one
+// moment and full the next have statistics that are always wrong, and a plan
+// may be kept from the empty moment.
+const beginSQL = `
+	select (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+		set_config('idle_in_transaction_session_timeout', '5s', true),
+		set_config('enable_seqscan', 'off', true)`
 
 // rollback ends a transaction whose context may be over. A connection on which
 // even that fails is closed, and the server rolls back.

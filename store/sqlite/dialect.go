@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,17 +15,36 @@ func (db *DB) Dialect() store.Dialect { return dialect{} }
 type dialect struct{}
 
 // Table unpacks a JSON array with json_each.
-func (dialect) Table(n int, alias string, cols ...store.Col) string {
+func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+	cols := b.Cols()
 	fields := make([]string, len(cols))
 	for i, c := range cols {
 		fields[i] = fmt.Sprintf("value ->> '$.%s' as %s", c.Name, c.Name)
 	}
-	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias)
+	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{encode(b.Rows())}
 }
 
-// SkipLocked and ForUpdate say nothing: there is one writer.
-func (dialect) SkipLocked(string) string { return "" }
-func (dialect) ForUpdate(string) string  { return "" }
+// In unpacks a JSON array too.
+func (dialect) In(column string, n int) string {
+	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
+}
+
+// List is the JSON array.
+func (dialect) List(values any) any { return encode(values) }
+
+// encode cannot fail: what comes here is made of integers and texts.
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode a batch: %v", err))
+	}
+	return string(b)
+}
+
+// SkipLocked and its like say nothing: there is one writer.
+func (dialect) SkipLocked(string) string  { return "" }
+func (dialect) ForUpdate(string) string   { return "" }
+func (dialect) ForKeyShare(string) string { return "" }
 
 // NextIDs counts in a table.
 func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {

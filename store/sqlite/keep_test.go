@@ -43,7 +43,11 @@ func history(t *testing.T, st *store.Store, clock *storetest.Clock, days int) {
 		if day == days-1 {
 			return // this one runs
 		}
-		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeHandedBack}})
+		try(err)
+		c, err = st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		try(err)
+		_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: ref.JobID, Lease: c.Lease}, Outcome: belfry.OutcomeOK}})
 		try(err)
 		try(st.CloseSession(ctx, s.ID))
 	}

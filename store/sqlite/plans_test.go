@@ -84,11 +84,11 @@ func TestPlans(t *testing.T) {
 			_, err := st.Promote(ctx)
 			return err
 		}},
-		{"renew", []string{"jobs_running (session=?)"}, nil, func() error {
+		{"renew", []string{"leases_session (session=?)"}, nil, func() error {
 			_, err := st.Renew(ctx, s.ID, nil)
 			return err
 		}},
-		{"append", []string{"logs_job", "j USING INTEGER PRIMARY KEY"}, nil, func() error {
+		{"append", []string{"logs_job", "leases_session (session=? AND number=? AND job_id=?)", "j USING INTEGER PRIMARY KEY"}, nil, func() error {
 			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: clock.Now(), Text: "x"}})
 		}},
 		{"finish", nil, nil, func() error {
@@ -100,7 +100,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Finish(ctx, s.ID, fs)
 			return err
 		}},
-		{"release", []string{"sessions_living (expires_at<?)", "jobs_running", "jobs_deadline (deadline_at<?)"}, nil, func() error {
+		{"release", []string{"sessions_living (expires_at<?)", "sessions_unsettled"}, nil, func() error {
 			_, err := st.ReleaseLost(ctx)
 			return err
 		}},

@@ -449,7 +449,6 @@ func init() {
 			b.clock.Move(20 * time.Second)
 			b.renew(s, j)
 		}
-		want(b, "deadline", b.release(), 1)
 		goesOn("deadline")
 
 		s, j = start()

@@ -176,7 +176,7 @@ func init() {
 		for r := must(b.st.ReleaseLost(b.ctx))(b); r.Jobs > 0; r = must(b.st.ReleaseLost(b.ctx))(b) {
 			released.Add(int64(r.Jobs))
 		}
-		want(b, "attempts", b.count(`select count(*) from attempts`), jobs)
+		want(b, "attempts", b.count(`select count(*) from attempts`)+b.count(`select count(*) from jobs_done where outcome <> ''`), jobs)
 		want(b, "lost attempts", b.count(`select count(*) from attempts where outcome = 'lost'`), released.Load())
 		want(b, "live jobs", b.count(`select count(*) from jobs`), released.Load())
 	})
@@ -211,7 +211,7 @@ func init() {
 				claims[i], err = st.Claim(ctx, belfry.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
 				return err
 			})
-			want(b, "running", b.count(`select count(*) from jobs where state = 'running'`), limit)
+			want(b, "running", b.count(`select count(*) from leases`), limit)
 			for i, c := range claims {
 				for _, j := range c.Jobs {
 					b.finish(sessions[i], j, belfry.OutcomeOK)

@@ -97,27 +97,37 @@ create table jobs (
 	nominal      bigint not null default 0,
 	due_at       bigint not null,
 	created_at   bigint not null,
-	claimed_at   bigint not null default 0,
-	deadline_at  bigint not null default 0,
-	cancel_at    bigint not null default 0,
 	attempt      integer not null default 0,
 	failures     integer not null default 0,
 	snoozes      integer not null default 0,
 	max_attempts integer not null,
 	timeout      bigint not null,
-	lease        bigint not null default 0,
-	session      text not null default '',
+	lease        bigint not null default 0, -- the last that ended
 	active_key   text,
 	idem_key     text not null default ''
 );
 
 create index jobs_ready on jobs (queue, priority desc, due_at, id) where state = 'ready';
 create index jobs_scheduled on jobs (due_at) where state = 'scheduled';
-create index jobs_running on jobs (session) where state = 'running';
-create index jobs_deadline on jobs (deadline_at) where state = 'running';
 create index jobs_schedule on jobs (schedule_id) where schedule_id > 0;
-create index jobs_task on jobs (task_id);
 create unique index jobs_active_key on jobs (namespace, active_key) where active_key is not null;
+
+-- Who runs what: a row per job under a lease, so that a claim need not touch
+-- the row of the job. A job runs if and only if it has one. It leaves together
+-- with a change of its job's row, and never alone.
+create table leases (
+	job_id      bigint primary key,
+	number      bigint not null,
+	session     text not null,
+	slot_of     text, -- the queue, if it had a limit over all workers at the claim
+	claimed_at  bigint not null,
+	deadline_at bigint not null,
+	cancel_at   bigint not null default 0,
+	cancel_note text not null default ''
+);
+
+create index leases_session on leases (session, number);
+create index leases_slot on leases (slot_of) where slot_of is not null;
 
 create table jobs_done (
 	id           bigint not null,
@@ -141,7 +151,6 @@ create table jobs_done (
 	due_at       bigint not null,
 	created_at   bigint not null,
 	claimed_at   bigint not null,
-	deadline_at  bigint not null,
 	cancel_at    bigint not null,
 	attempt      integer not null,
 	failures     integer not null,
@@ -153,7 +162,14 @@ create table jobs_done (
 	active_key   text,
 	idem_key     text not null,
 	finished_at  bigint not null,
-	output       text
+	output       text,
+	-- The attempt that ended the job, if one did: outcome is empty otherwise.
+	outcome      text not null default '',
+	worker       text not null default '',
+	started_at   bigint not null default 0,
+	exit_code    integer,
+	signal       text not null default '',
+	log_cut      bigint not null default 0
 ) partition by range (finished_at);
 
 create index jobs_done_id on jobs_done (id);
@@ -162,6 +178,7 @@ create index jobs_done_task on jobs_done (task, id);
 create index jobs_done_schedule on jobs_done (schedule_id, id) where schedule_id > 0;
 create index jobs_done_failed on jobs_done (id) where state = 'failed';
 
+-- Attempts that did not end their job. The last one stands in jobs_done.
 create table attempts (
 	job_id     bigint not null,
 	number     integer not null,
@@ -213,10 +230,12 @@ create table sessions (
 	expires_at bigint not null,
 	ended_at   bigint not null default 0,
 	lost       bigint not null default 0,
-	drain      bigint not null default 0
+	drain      bigint not null default 0,
+	settled    bigint not null default 0 -- ended, and nothing is leased to it any more
 );
 
 create index sessions_living on sessions (expires_at) where ended_at = 0;
+create index sessions_unsettled on sessions (id) where ended_at > 0 and settled = 0;
 
 create table tokens (
 	id           bigint primary key,
@@ -253,8 +272,8 @@ create table jobs_done_rest partition of jobs_done default;
 create table attempts_rest partition of attempts default;
 create table logs_rest partition of logs default;
 
--- Rows of jobs live for seconds. Vacuum by number and not by share, and leave
--- room on the page for the new version of a row.
-alter table jobs set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+-- Rows of jobs and leases live for seconds: vacuum by number and not by share.
+alter table jobs set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+alter table leases set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 alter table sessions set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 alter table schedules set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);

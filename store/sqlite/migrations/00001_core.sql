@@ -100,27 +100,37 @@ create table jobs (
 	nominal      integer not null default 0,
 	due_at       integer not null,
 	created_at   integer not null,
-	claimed_at   integer not null default 0,
-	deadline_at  integer not null default 0,
-	cancel_at    integer not null default 0,
 	attempt      integer not null default 0,
 	failures     integer not null default 0,
 	snoozes      integer not null default 0,
 	max_attempts integer not null,
 	timeout      integer not null,
-	lease        integer not null default 0,
-	session      text not null default '',
+	lease        integer not null default 0, -- the last that ended
 	active_key   text,
 	idem_key     text not null default ''
 );
 
 create index jobs_ready on jobs (queue, priority desc, due_at, id) where state = 'ready';
 create index jobs_scheduled on jobs (due_at) where state = 'scheduled';
-create index jobs_running on jobs (session) where state = 'running';
-create index jobs_deadline on jobs (deadline_at) where state = 'running';
 create index jobs_schedule on jobs (schedule_id) where schedule_id > 0;
-create index jobs_task on jobs (task_id);
 create unique index jobs_active_key on jobs (namespace, active_key) where active_key is not null;
+
+-- Who runs what: a row per job under a lease, so that a claim need not touch
+-- the row of the job. A job runs if and only if it has one. It leaves together
+-- with a change of its job's row, and never alone.
+create table leases (
+	job_id      integer primary key,
+	number      integer not null,
+	session     text not null,
+	slot_of     text, -- the queue, if it had a limit over all workers at the claim
+	claimed_at  integer not null,
+	deadline_at integer not null,
+	cancel_at   integer not null default 0,
+	cancel_note text not null default ''
+) without rowid;
+
+create index leases_session on leases (session, number);
+create index leases_slot on leases (slot_of) where slot_of is not null;
 
 create table jobs_done (
 	seq          integer primary key,
@@ -145,7 +155,6 @@ create table jobs_done (
 	due_at       integer not null,
 	created_at   integer not null,
 	claimed_at   integer not null,
-	deadline_at  integer not null,
 	cancel_at    integer not null,
 	attempt      integer not null,
 	failures     integer not null,
@@ -157,7 +166,14 @@ create table jobs_done (
 	active_key   text,
 	idem_key     text not null,
 	finished_at  integer not null,
-	output       text
+	output       text,
+	-- The attempt that ended the job, if one did: outcome is empty otherwise.
+	outcome      text not null default '',
+	worker       text not null default '',
+	started_at   integer not null default 0,
+	exit_code    integer,
+	signal       text not null default '',
+	log_cut      integer not null default 0
 );
 
 create unique index jobs_done_id on jobs_done (id);
@@ -166,6 +182,7 @@ create index jobs_done_task on jobs_done (task, id);
 create index jobs_done_schedule on jobs_done (schedule_id, id) where schedule_id > 0;
 create index jobs_done_failed on jobs_done (id) where state = 'failed';
 
+-- Attempts that did not end their job. The last one stands in jobs_done.
 create table attempts (
 	seq        integer primary key,
 	job_id     integer not null,
@@ -219,10 +236,12 @@ create table sessions (
 	expires_at integer not null,
 	ended_at   integer not null default 0,
 	lost       integer not null default 0,
-	drain      integer not null default 0
+	drain      integer not null default 0,
+	settled    integer not null default 0 -- ended, and nothing is leased to it any more
 );
 
 create index sessions_living on sessions (expires_at) where ended_at = 0;
+create index sessions_unsettled on sessions (id) where ended_at > 0 and settled = 0;
 
 create table tokens (
 	id           integer primary key,

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Batch is rows that travel with one statement, however many they are: a slice
+// of structs whose fields are integers, texts, or pointers to either for what
+// may be null. The json tag of a field names its column.
+type Batch struct {
+	cols []Col
+	rows reflect.Value
+}
+
+// Col is a column of a [Batch].
+type Col struct {
+	Name string
+	Text bool // or else an integer
+}
+
+// BatchOf wraps rows.
+func BatchOf[T any](rows []T) Batch {
+	return Batch{columnsOf(reflect.TypeFor[T]()), reflect.ValueOf(rows)}
+}
+
+// Cols are the columns in order.
+func (b Batch) Cols() []Col { return b.cols }
+
+// Rows is the slice itself.
+func (b Batch) Rows() any { return b.rows.Interface() }
+
+// Columns are the values column by column, each a []int64, []*int64, []string
+// or []*string.
+func (b Batch) Columns() []any {
+	out := make([]any, len(b.cols))
+	for i, col := range b.cols {
+		optional := b.rows.Type().Elem().Field(i).Type.Kind() == reflect.Pointer
+		switch {
+		case col.Text && optional:
+			out[i] = gather(b.rows, func(row reflect.Value) *string {
+				v, _ := row.Field(i).Interface().(*string)
+				return v
+			})
+		case col.Text:
+			out[i] = gather(b.rows, func(row reflect.Value) string { return row.Field(i).String() })
+		case optional:
+			out[i] = gather(b.rows, func(row reflect.Value) *int64 {
+				if row.Field(i).IsNil() {
+					return nil
+				}
+				v := row.Field(i).Elem().Int()
+				return &v
+			})
+		default:
+			out[i] = gather(b.rows, func(row reflect.Value) int64 { return row.Field(i).Int() })
+		}
+	}
+	return out
+}
+
+func gather[T any](rows reflect.Value, value func(row reflect.Value) T) []T {
+	out := make([]T, rows.Len())
+	for i := range out {
+		out[i] = value(rows.Index(i))
+	}
+	return out
+}
+
+var layouts sync.Map // of reflect.Type to []Col
+
+func columnsOf(t reflect.Type) []Col {
+	if known, ok := layouts.Load(t); ok {
+		return known.([]Col) //nolint:forcetypeassert // only this function stores
+	}
+	cols := make([]Col, t.NumField())
+	for i := range cols {
+		f := t.Field(i)
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		cols[i] = Col{Name: name, Text: of.Kind() == reflect.String}
+	}
+	layouts.Store(t, cols)
+	return cols
+}
