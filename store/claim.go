@@ -107,29 +107,6 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 		order by priority desc, name`, c.s.sql.List(names))
 }
 
-// pick locks up to n ready jobs of a queue that the session can run. Those
-// under a lease stay in the index that it walks, and are stepped over. The
-// look for a lease is written as a value, because that can only be planned as
-// a look-up by key.
-func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, error) {
-	n, err := c.withinLimit(q, n)
-	if err != nil || n <= 0 {
-		return nil, err
-	}
-	cond := &where{}
-	cond.and("queue = ?", q.Name)
-	cond.namespace("namespace", w.Namespace)
-	cond.conds = append(cond.conds, runnable(w))
-	if slices.Contains(w.Kinds, belfry.KindFunc) {
-		cond.and(`(kind <> 'func' or `+c.s.sql.In("task", len(cond.args)+1)+`)`, c.s.sql.List(w.Funcs))
-	}
-	cond.args = append(cond.args, n)
-	return collect(c.ctx, c.tx, scanReady, selectReady+`
-		where state = 'ready' and (select number from leases where job_id = id) is null and `+cond.sql()+`
-		order by priority desc, due_at, id
-		limit `+placeholder(len(cond.args))+c.s.sql.SkipLocked("jobs"), cond.args...)
-}
-
 // runnable is the condition on the kind. Kinds are Belfry's own words, never
 // text from outside.
 func runnable(w belfry.WorkerState) string {

@@ -12,11 +12,9 @@ type DB interface {
 	// passing fault, so fn must not change anything outside itself before it
 	// returns nil.
 	Read(ctx context.Context, fn func(tx Tx) error) error
-	// Write runs fn in one transaction and commits it, or nothing of it. now
-	// is the instant of the transaction by the clock that decides: the
-	// database's on PostgreSQL, the process's on SQLite. It may run fn again
-	// after a passing fault, like Read.
-	Write(ctx context.Context, fn func(tx Tx, now time.Time) error) error
+	// Write runs fn in one transaction and commits it, or nothing of it. It may
+	// run fn again after a passing fault, like Read.
+	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
 	// PostgreSQL. Whoever brought it commits it.
 	Adopt(ctx context.Context, tx any) (Tx, time.Time, error)
@@ -37,6 +35,17 @@ type DB interface {
 	// what comes. It does a bounded part and reports whether there is more.
 	Prune(ctx context.Context, k Keep) (more bool, err error)
 	Close() error
+}
+
+// Moment is when a transaction happens.
+type Moment struct {
+	// Now is its instant by the clock that decides: the database's on
+	// PostgreSQL, the process's on SQLite.
+	Now time.Time
+	// Stable is an instant such that every transaction with an earlier one has
+	// ended, and what it committed is seen by this one. A transaction that
+	// stays open for long may be the exception.
+	Stable time.Time
 }
 
 // Tx is what every statement goes through. Placeholders are $1, $2, … on both
@@ -63,6 +72,9 @@ type Dialect interface {
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string
 	List(values any) any
+	// Among is In where it says nothing new, next to a join by that column, to
+	// a planner that may otherwise read the whole table.
+	Among(column string, n int) string
 	// SkipLocked follows a select whose rows this transaction will change and
 	// that another transaction may be changing: "for update skip locked"
 	// where writers can meet, nothing where there is one writer.

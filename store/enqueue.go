@@ -176,7 +176,7 @@ func (c *change) newJob(id int64, n belfry.NewJob, t belfry.Task) jobRow {
 		j.DueAt = due
 	}
 	j.State = stateFor(j.DueAt.After(c.now))
-	return jobRow{j, t.ID}
+	return jobRow{Job: j, TaskID: t.ID}
 }
 
 func stateFor(future bool) belfry.JobState {
@@ -276,6 +276,7 @@ type newJobRow struct {
 	Generation  int64   `json:"generation"`
 	Nominal     int64   `json:"nominal"`
 	DueAt       int64   `json:"due_at"`
+	ReadyAt     int64   `json:"ready_at"`
 	CreatedAt   int64   `json:"created_at"`
 	MaxAttempts int     `json:"max_attempts"`
 	Timeout     int64   `json:"timeout"`
@@ -305,13 +306,16 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	rows := make([]newJobRow, len(ins))
 	for i, in := range ins {
 		rows[i] = rowOf(in.jobRow)
+		if in.State == belfry.JobReady {
+			rows[i].ReadyAt = micros(c.now)
+		}
 	}
 	from, args := c.s.sql.Table(1, "t", BatchOf(rows))
 	written, err := collect(c.ctx, c.tx, scanInt, `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key)
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, max_attempts, timeout, active_key, idem_key
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key
 		from `+from+`
 		where true
 		on conflict (namespace, active_key) where active_key is not null do nothing

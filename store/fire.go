@@ -419,7 +419,7 @@ func (c *change) saveStates(all []decided) error {
 		update schedules
 		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
 		from `+from+`
-		where schedules.id = t.id and `+c.s.sql.In("schedules.id", 1), append([]any{c.s.sql.List(ids)}, args...)...)
+		where schedules.id = t.id and `+c.s.sql.Among("schedules.id", 1), append([]any{c.s.sql.List(ids)}, args...)...)
 	return err
 }
 
@@ -439,14 +439,16 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 		out = belfry.Promoted{Now: c.now}
 		queues, err := collect(ctx, c.tx, scanString, `
 			with due as materialized (
-				select id
+				select id, due_at
 				from jobs
 				where state = 'scheduled' and due_at <= $1
 				order by due_at
-				limit $2`+s.sql.SkipLocked("jobs")+`)
+				limit $2`+s.sql.SkipLocked("jobs")+`),
+			placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
 			update jobs
-			set state = 'ready'
-			where id in (select id from due)
+			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first
+			from placed
+			where jobs.id = placed.id
 			returning queue`, micros(c.now), promoteBatch)
 		if err != nil {
 			return err

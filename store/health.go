@@ -84,6 +84,7 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 	return s.write(ctx, "shift clock", func(c *change) error {
 		for _, q := range []string{
 			`update jobs set due_at = due_at - $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
+			`update jobs set ready_at = ready_at - $1 where state = 'ready'`,
 			`update leases set deadline_at = deadline_at - $1, claimed_at = claimed_at - $1`,
 			`update sessions set expires_at = expires_at - $1 where ended_at = 0`,
 			`update schedules set finish_at = finish_at - $1, next_at = case when next_at = finish_at then next_at - $1 else next_at end where finish_at > 0`,
@@ -93,6 +94,7 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 			}
 		}
 		c.wake(topicEngine)
+		s.water.drain()
 		return nil
 	})
 }

@@ -24,7 +24,7 @@ const (
 			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null`
 	selectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, lease, active_key, idem_key
+			generation, nominal, due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, lease, active_key, idem_key, ready_at
 		from jobs`
 	selectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
@@ -44,6 +44,8 @@ const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state,
 type jobRow struct {
 	belfry.Job
 	TaskID int64
+
+	readyAt int64 // of a job that was read to be claimed
 }
 
 func scanJob(rows Rows) (j jobRow, err error) {
@@ -58,7 +60,7 @@ func scanJob(rows Rows) (j jobRow, err error) {
 
 func scanReady(rows Rows) (j jobRow, err error) {
 	var t jobTexts
-	err = rows.Scan(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key)...)
+	err = rows.Scan(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt)...)
 	t.complete(&j)
 	return j, err
 }

@@ -178,7 +178,7 @@ func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.Q
 	}
 	oldest, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 		select coalesce(min(due_at), 0)
-		from (select due_at from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id) order by priority desc, due_at limit %d) as bounded`, belfry.CountLimit), q.Name)
+		from (select due_at from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id) order by priority desc, ready_at, id limit %d) as bounded`, belfry.CountLimit), q.Name)
 	stats.OldestAt = instant(oldest)
 	return stats, err
 }

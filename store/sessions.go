@@ -255,8 +255,8 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 	for i, ref := range refs {
 		fs[i] = belfry.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
-	_, err = c.settleOther(fs)
-	return len(refs), err
+	settled, err := c.settleOther(fs)
+	return len(settled), err
 }
 
 // Workers lists living sessions, newest first, and with ended also those that

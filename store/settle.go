@@ -299,6 +299,7 @@ type endRow struct {
 	Error     string  `json:"error"`
 	Output    *string `json:"output"`
 	DueAt     int64   `json:"due_at"`
+	ReadyAt   int64   `json:"ready_at"`
 	Failures  int     `json:"failures"`
 	Snoozes   int     `json:"snoozes"`
 	Attempt   int     `json:"attempt"`
@@ -342,6 +343,9 @@ func (c *change) end(ends []ending, follow bool) error {
 		}
 		row := endRowOf(e, c.now)
 		if !e.settled.State.Final() {
+			if e.settled.State == belfry.JobReady {
+				row.ReadyAt = micros(c.now)
+			}
 			again = append(again, row)
 			c.wakeFor(e.row.Queue, e.settled.State)
 			continue
@@ -391,10 +395,10 @@ func (c *change) putBack(rows []endRow) error {
 	from, args = c.s.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update jobs
-		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, failures = t.failures, snoozes = t.snoozes,
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, snoozes = t.snoozes,
 			attempt = t.attempt, lease = t.lease, kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
 		from `+from+`
-		where jobs.id = t.id and `+c.s.sql.In("jobs.id", 1), append([]any{c.s.sql.List(endIDs(rows))}, args...)...)
+		where jobs.id = t.id and `+c.s.sql.Among("jobs.id", 1), append([]any{c.s.sql.List(endIDs(rows))}, args...)...)
 	return err
 }
 
@@ -414,7 +418,7 @@ func (c *change) putAway(rows []endRow) error {
 			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut
 		from `+from+`
 		join jobs j on j.id = t.id
-		where `+c.s.sql.In("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
+		where `+c.s.sql.Among("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
 	if err != nil {
 		return err
 	}

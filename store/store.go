@@ -79,11 +79,12 @@ type Store struct {
 	opt   Options
 	hub   *hub
 	plans *plans
+	water *lowWater
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	return &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans()}
+	return &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater()}
 }
 
 // Close closes the database. What it was doing is committed or rolled back.
@@ -103,12 +104,15 @@ func (s *Store) Run(ctx context.Context) error {
 func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
 	begun := time.Now()
 	var c *change
-	err := s.db.Write(ctx, func(tx Tx, now time.Time) error {
-		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(now), s: s}
+	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
+		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), s: s}
 		return fn(c)
 	})
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
 	if err == nil {
+		for _, fn := range c.then {
+			fn()
+		}
 		s.announce(c.wakes)
 	}
 	return err
@@ -125,12 +129,18 @@ func (s *Store) announce(topics []string) {
 // change is one transition under way: its transaction, its one instant, and
 // whom to wake when it has been committed.
 type change struct {
-	ctx   context.Context
-	tx    Tx
-	now   time.Time
-	s     *Store
-	wakes []string
+	ctx context.Context
+	tx  Tx
+	now time.Time
+	// stable is [Moment.Stable].
+	stable time.Time
+	s      *Store
+	wakes  []string
+	then   []func()
 }
+
+// after runs fn when the transition has been committed.
+func (c *change) after(fn func()) { c.then = append(c.then, fn) }
 
 func (c *change) wake(topic string) {
 	for _, t := range c.wakes {

@@ -31,6 +31,9 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // by key.
 func (dialect) In(column string, n int) string { return fmt.Sprintf("%s = any($%d)", column, n) }
 
+// Among is In.
+func (d dialect) Among(column string, n int) string { return d.In(column, n) }
+
 // List is the array itself.
 func (dialect) List(values any) any { return values }
 

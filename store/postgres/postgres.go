@@ -86,6 +86,7 @@ type DB struct {
 	clock   func() time.Time
 	log     *slog.Logger
 	wakeups store.Wakeups
+	horizon horizon
 }
 
 func open(ctx context.Context, dsn string, o Options) (*DB, error) {
@@ -209,19 +210,19 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 
 // Write runs fn in one transaction under the database's clock. Begin and the
 // question for the time travel together.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
+func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
 	return db.retry(ctx, func() error {
 		conn, err := db.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		now, err := db.begin(ctx, conn)
+		at, err := db.begin(ctx, conn)
 		if err != nil {
 			db.rollback(conn)
 			return beginError{err}
 		}
-		if err := fn(handle{conn.Conn()}, now); err != nil {
+		if err := fn(handle{conn.Conn()}, at); err != nil {
 			db.rollback(conn)
 			return err
 		}
@@ -236,30 +237,38 @@ func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) err
 	})
 }
 
-func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (now time.Time, err error) {
+func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (at store.Moment, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(beginSQL)
 	res := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, res.Close()) }()
 	if _, err := res.Exec(); err != nil {
-		return now, fmt.Errorf("begin: %w", err)
+		return at, fmt.Errorf("begin: %w", err)
 	}
-	var micros int64
-	if err := res.QueryRow().Scan(&micros, nil, nil); err != nil {
-		return now, fmt.Errorf("read the clock: %w", err)
+	var s sample
+	var now int64
+	if err := res.QueryRow().Scan(nil, &now, &s.begun, &s.oldest, &s.next, nil, nil); err != nil {
+		return at, fmt.Errorf("read the clock: %w", err)
 	}
+	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
 	if db.clock != nil {
-		return db.clock(), nil
+		at.Now = db.clock()
+		at.Stable = at.Now // a test's clock moves between transactions
 	}
-	return time.UnixMicro(micros), nil
+	return at, nil
 }
 
 // clockSQL reads the time of day and not that of the transaction's begin,
 // which a wait for a lock could leave behind.
 const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
-// beginSQL reads the clock and bounds how long the transaction may sit between
+// adoptSQL is the same for a transaction that may make jobs ready: its number
+// is drawn before the clock is read, as [horizon] needs it.
+const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint from (select pg_current_xact_id() offset 0) as numbered"
+
+// beginSQL draws the transaction's number, and then reads the clock and what
+// [horizon] needs. It bounds how long the transaction may sit between
 // two statements. A node that freezes inside one, stopped or cut off, holds row
 // locks that others wait for; without the bound it would keep the whole cluster
 // from giving up its sessions.
@@ -268,7 +277,11 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 // moment and full the next have statistics that are always wrong, and a plan
 // may be kept from the empty moment.
 const beginSQL = `
-	select (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+	select pg_current_xact_id()::text,
+		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
+		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
+		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+		pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
 		set_config('idle_in_transaction_session_timeout', '5s', true),
 		set_config('enable_seqscan', 'off', true)`
 
@@ -335,12 +348,12 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, time.Time, error) {
 	if db.clock != nil {
 		return h, db.clock(), nil
 	}
-	now, err := clockOf(ctx, h)
+	now, err := clockOf(ctx, h, adoptSQL)
 	return h, now, err
 }
 
-func clockOf(ctx context.Context, tx store.Tx) (time.Time, error) {
-	rows, err := tx.Query(ctx, clockSQL)
+func clockOf(ctx context.Context, tx store.Tx, query string) (time.Time, error) {
+	rows, err := tx.Query(ctx, query)
 	if err != nil {
 		return time.Time{}, translate(err)
 	}

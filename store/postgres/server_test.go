@@ -160,7 +160,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		code     belfry.Code
 	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, belfry.Unavailable}, {"23505", 1, 1, belfry.Internal}} {
 		var tries atomic.Int32
-		fault := func(tx store.Tx, _ time.Time) error {
+		fault := func(tx store.Tx, _ store.Moment) error {
 			if tries.Add(1) <= c.failures {
 				_, err := tx.Exec(t.Context(), fmt.Sprintf("do $$ begin raise exception 'made up' using errcode = '%s'; end $$", c.state))
 				return err
@@ -173,7 +173,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		}
 		if c.state == "40001" && c.code == "" {
 			tries.Store(0)
-			wantCode(t, st.DB().Read(t.Context(), func(tx store.Tx) error { return fault(tx, time.Time{}) }), "")
+			wantCode(t, st.DB().Read(t.Context(), func(tx store.Tx) error { return fault(tx, store.Moment{}) }), "")
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestDeadlockIsSettledAndBothGetThrough(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 2 {
 		all.Go(func() {
-			errs[i] = st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+			errs[i] = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 				first, second := []string{"default", "checks"}[i], []string{"checks", "default"}[i]
 				if _, err := tx.Exec(t.Context(), "set local deadlock_timeout = '10ms'"); err != nil {
 					return err

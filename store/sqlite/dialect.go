@@ -29,6 +29,9 @@ func (dialect) In(column string, n int) string {
 	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
 }
 
+// Among says nothing. To SQLite it would be one more way to begin, and a slow one.
+func (dialect) Among(_ string, n int) string { return fmt.Sprintf("$%d is not null", n) }
+
 // List is the JSON array.
 func (dialect) List(values any) any { return encode(values) }
 

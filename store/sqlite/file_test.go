@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
@@ -118,7 +117,7 @@ func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
 	for o, want := range map[string]string{"": "2", "full": "2", "NORMAL": "1", "EXTRA": "3"} {
 		st := openAt(t, file(t), sqlite.Options{Synchronous: o})
 		var got, journal string
-		err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+		err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 			return errors.Join(scanText(t.Context(), tx, "pragma synchronous", &got), scanText(t.Context(), tx, "pragma journal_mode", &journal))
 		})
 		if err != nil || got != want || journal != "wal" {
@@ -138,7 +137,7 @@ func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
 func TestNewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
 	path := file(t)
 	st := openAt(t, path, sqlite.Options{})
-	err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(t.Context(), "insert into belfry_schema (version_id, is_applied) values (999, 1)")
 		return err
 	})
@@ -210,7 +209,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	var all sync.WaitGroup
 	results := make([]error, 21)
 	all.Go(func() {
-		results[20] = st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+		results[20] = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 			close(began)
 			<-goOn
 			wrote.Store(true)

@@ -92,7 +92,7 @@ func TestRetentionByCount(t *testing.T) {
 	if got := counts(t, st); got != "5 done, 5 attempts, 6 logs, 6 occurrences, 2 live, 7 sessions" {
 		t.Error(got)
 	}
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(t.Context(), "delete from jobs_done where seq = (select min(seq) + 1 from jobs_done)") // as a redrive does
 		return err
 	}); err != nil {

@@ -22,9 +22,9 @@ var histories = []struct{ table, row, at string }{
 
 // Prune removes the oldest rows by the range of their row numbers.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
-	err = db.Write(ctx, func(tx store.Tx, now time.Time) error {
+	err = db.Write(ctx, func(tx store.Tx, at store.Moment) error {
 		more = false
-		cutoff, err := pruneBefore(ctx, tx, k, now)
+		cutoff, err := pruneBefore(ctx, tx, k, at.Now)
 		if err != nil {
 			return err
 		}

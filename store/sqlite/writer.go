@@ -20,7 +20,7 @@ const maxGroup = 256
 // request is a transition that waits for the writer.
 type request struct {
 	ctx  context.Context
-	fn   func(tx store.Tx, now time.Time) error
+	fn   func(tx store.Tx, at store.Moment) error
 	err  error
 	done chan struct{}
 }
@@ -28,7 +28,7 @@ type request struct {
 var errClosed = belfry.Errorf(belfry.Unavailable, "the store is closed")
 
 // Write hands fn to the writer and waits for its commit.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
+func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	select {
 	case <-db.closing:
@@ -265,11 +265,12 @@ func (w *writer) one(ctx context.Context, r *request, now time.Time, shared bool
 
 // guarded turns a panic of a transition into its error, because the goroutine
 // that runs it belongs to everybody.
-func guarded(fn func(store.Tx, time.Time) error, tx store.Tx, now time.Time) (err error) {
+func guarded(fn func(store.Tx, store.Moment) error, tx store.Tx, now time.Time) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("transition panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return fn(tx, now)
+	// One writes at a time, so all that came before has ended.
+	return fn(tx, store.Moment{Now: now, Stable: now})
 }

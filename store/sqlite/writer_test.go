@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-type transition = func(tx store.Tx, now time.Time) error
+type transition = func(tx store.Tx, at store.Moment) error
 
 // inOneGroup runs transitions so that they share a commit: they arrive while
 // the writer is held up by another.
@@ -23,7 +23,7 @@ func inOneGroup(t *testing.T, db store.DB, fns ...transition) []error {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = db.Write(t.Context(), func(store.Tx, time.Time) error {
+		_ = db.Write(t.Context(), func(store.Tx, store.Moment) error {
 			close(began)
 			<-goOn
 			return nil
@@ -43,7 +43,7 @@ func inOneGroup(t *testing.T, db store.DB, fns ...transition) []error {
 }
 
 func insert(n int) transition {
-	return func(tx store.Tx, _ time.Time) error {
+	return func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(context.Background(), "insert into things (n) values ($1)", n)
 		return err
 	}
@@ -52,7 +52,7 @@ func insert(n int) transition {
 func grouped(t *testing.T) *store.Store {
 	t.Helper()
 	st := openAt(t, file(t), sqlite.Options{Synchronous: "NORMAL"})
-	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(t.Context(), "create table things (n integer unique, data text)")
 		return err
 	}); err != nil {
@@ -72,11 +72,11 @@ func TestGroupSharesOneCommitAndOneInstant(t *testing.T) {
 	instants := map[time.Time]int{}
 	var fns []transition
 	for i := range 50 {
-		fns = append(fns, func(tx store.Tx, now time.Time) error {
+		fns = append(fns, func(tx store.Tx, at store.Moment) error {
 			mu.Lock()
-			instants[now]++
+			instants[at.Now]++
 			mu.Unlock()
-			return insert(i)(tx, now)
+			return insert(i)(tx, at)
 		})
 	}
 	for _, err := range inOneGroup(t, st.DB(), fns...) {
@@ -97,11 +97,11 @@ func TestOneFailingTransitionTakesNobodyWithIt(t *testing.T) {
 	broken := errors.New("broken")
 	errs := inOneGroup(t, st.DB(),
 		insert(1),
-		func(tx store.Tx, now time.Time) error { return errors.Join(insert(2)(tx, now), broken) },
+		func(tx store.Tx, at store.Moment) error { return errors.Join(insert(2)(tx, at), broken) },
 		insert(3),
-		func(tx store.Tx, now time.Time) error { return errors.Join(insert(4)(tx, now), insert(1)(tx, now)) }, // not unique
-		func(tx store.Tx, now time.Time) error { _ = insert(5)(tx, now); panic("oh") },
-		func(tx store.Tx, _ time.Time) error {
+		func(tx store.Tx, at store.Moment) error { return errors.Join(insert(4)(tx, at), insert(1)(tx, at)) }, // not unique
+		func(tx store.Tx, at store.Moment) error { _ = insert(5)(tx, at); panic("oh") },
+		func(tx store.Tx, _ store.Moment) error {
 			_, err := tx.Exec(context.Background(), "this is no SQL")
 			return err
 		},
@@ -124,7 +124,7 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	st := grouped(t)
 	limit := func(pages string) {
 		t.Helper()
-		if err := st.DB().Write(t.Context(), func(tx store.Tx, _ time.Time) error {
+		if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 			var got string
 			return scanText(t.Context(), tx, "pragma max_page_count = "+pages, &got)
 		}); err != nil {
@@ -133,8 +133,8 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	}
 	pages := read(t, st, "pragma page_count")
 	limit(pages)
-	fill := func(tx store.Tx, now time.Time) error {
-		if err := insert(2)(tx, now); err != nil {
+	fill := func(tx store.Tx, at store.Moment) error {
+		if err := insert(2)(tx, at); err != nil {
 			return err
 		}
 		_, err := tx.Exec(context.Background(), "insert into things (n, data) values (100, $1)", strings.Repeat("x", 1<<20))

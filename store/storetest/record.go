@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/belfry-run/belfry/store"
 )
@@ -49,8 +48,8 @@ func (r *Recorder) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 }
 
 // Write notes what fn does.
-func (r *Recorder) Write(ctx context.Context, fn func(tx store.Tx, now time.Time) error) error {
-	return r.DB.Write(ctx, func(tx store.Tx, now time.Time) error { return fn(noting{tx, r}, now) })
+func (r *Recorder) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
+	return r.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(noting{tx, r}, at) })
 }
 
 type noting struct {

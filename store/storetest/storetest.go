@@ -261,7 +261,7 @@ func (b *bench) jobsOf(schedule string, states ...belfry.JobState) []belfry.Job 
 // sql changes rows behind the store's back, the way nothing of Belfry does.
 func (b *bench) sql(statement string, args ...any) {
 	b.Helper()
-	ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ time.Time) error {
+	ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
 		_, err := tx.Exec(b.ctx, statement, args...)
 		return err
 	}))

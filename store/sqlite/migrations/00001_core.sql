@@ -99,6 +99,7 @@ create table jobs (
 	generation   integer not null default 0,
 	nominal      integer not null default 0,
 	due_at       integer not null,
+	ready_at     integer not null default 0, -- since when it may be claimed; 0: not yet
 	created_at   integer not null,
 	attempt      integer not null default 0,
 	failures     integer not null default 0,
@@ -110,7 +111,7 @@ create table jobs (
 	idem_key     text not null default ''
 );
 
-create index jobs_ready on jobs (queue, priority desc, due_at, id) where state = 'ready';
+create index jobs_ready on jobs (queue, priority desc, ready_at, id) where state = 'ready';
 create index jobs_scheduled on jobs (due_at) where state = 'scheduled';
 create index jobs_schedule on jobs (schedule_id) where schedule_id > 0;
 create unique index jobs_active_key on jobs (namespace, active_key) where active_key is not null;

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func names(list []contender) string {
+	var b strings.Builder
+	for _, c := range list {
+		b.WriteString(c.name + "\n")
+	}
+	return b.String()
+}
+
+func TestNobodyIsLeftOutSilently(t *testing.T) {
+	all := contenders()
+	for _, test := range []struct {
+		only, without string
+		in, out       int
+	}{
+		{"", "", len(all), 0},
+		{"", "redis", len(all) - 3, 3},
+		{"", "redis,graphile", len(all) - 5, 5},
+		{"^River", "", 4, len(all) - 4},
+		{"^River", "river-sqlite", 2, len(all) - 2},
+	} {
+		list, left, err := choose(all, test.only, test.without)
+		if err != nil || len(list) != test.in || len(left) != test.out {
+			t.Errorf("-only %q -without %q: %d in and %d out, %v", test.only, test.without, len(list), len(left), err)
+		}
+	}
+}
+
+func TestWordsThatMeanNobodyAreRefused(t *testing.T) {
+	for _, test := range [][2]string{{"nobody", ""}, {"", "mysql"}, {"(", ""}} {
+		if list, _, err := choose(contenders(), test[0], test[1]); err == nil {
+			t.Errorf("-only %q -without %q is %s", test[0], test[1], names(list))
+		}
+	}
+	for _, text := range []string{"sleep", "latency", "enqueue|latency", "("} {
+		if _, err := choosePhases(text); err == nil {
+			t.Errorf("-phase %q is taken", text)
+		}
+	}
+	if list, err := choosePhases("burn|end|lat"); err != nil || len(list) != 3 {
+		t.Errorf("%d phases, %v", len(list), err)
+	}
+}
+
+func TestEachClassHasBelfryTwiceAndNoNameComesTwice(t *testing.T) {
+	seen := map[string]bool{}
+	bases := map[class]map[base]int{}
+	for _, c := range contenders() {
+		if seen[c.name] {
+			t.Errorf("two are called %s", c.name)
+		}
+		seen[c.name] = true
+		if bases[c.class] == nil {
+			bases[c.class] = map[base]int{}
+		}
+		bases[c.class][c.base]++
+	}
+	for _, c := range classes {
+		if b := bases[c]; b[belfryDefault] != 1 || b[belfryTuned] != 1 || b[peer] == 0 {
+			t.Errorf("%s: %v", c, b)
+		}
+	}
+}
+
+func TestMissingToolsSayHowToGetThem(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("BELFRY_PG_BIN", t.TempDir())
+	s := &site{home: t.TempDir(), dir: t.TempDir()}
+	err := s.check(t.Context(), contenders())
+	if err == nil {
+		t.Fatal("found tools in empty folders")
+	}
+	for _, want := range []string{"no redis-server", "no PostgreSQL in", "graphile-worker is not installed", "needs Go", "bench/setup.sh", "-without redis"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("it does not say %q:\n%v", want, err)
+		}
+	}
+}

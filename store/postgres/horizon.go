@@ -1,0 +1,59 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+)
+
+// horizon knows up to which instant all transactions have ended.
+//
+// A transaction draws its number before it reads the clock (beginSQL,
+// adoptSQL). So one whose number was not drawn yet when a sample was taken has
+// an instant after the sample's; and one whose number had been drawn has ended
+// when it is below the oldest that still runs. Hence: if the number that was
+// next at the sample is not above the oldest running one now, every
+// transaction with an instant before the sample has ended.
+type horizon struct {
+	mu      sync.Mutex
+	samples []sample
+}
+
+// sample is what a transaction saw when it began.
+type sample struct {
+	begun  int64 // microseconds, read before the numbers
+	oldest int64 // number of the oldest transaction that runs
+	next   int64 // number that will be drawn next
+}
+
+const (
+	maxSamples = 1024
+	// longOpen is how far behind the horizon may fall. Beyond it, transactions
+	// that stay open, in any database of the server, are taken to make no jobs
+	// ready; if one does, a claim that looks everywhere finds them.
+	longOpen = int64(time.Second / time.Microsecond)
+)
+
+// stable adds a sample and answers the instant.
+func (h *horizon) stable(s sample, now int64) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found := now - longOpen
+	ended := 0
+	for i, old := range h.samples {
+		if old.next <= s.oldest {
+			ended = i + 1
+			found = max(found, old.begun)
+		}
+	}
+	if ended > 1 {
+		h.samples = append(h.samples[:0], h.samples[ended-1:]...) // the last of them says all that the others did
+	}
+	if len(h.samples) >= maxSamples { // they hang on one old transaction: fewer will do
+		for i := range maxSamples / 2 {
+			h.samples[i] = h.samples[2*i]
+		}
+		h.samples = h.samples[:maxSamples/2]
+	}
+	h.samples = append(h.samples, s)
+	return time.UnixMicro(found)
+}
