@@ -17,6 +17,7 @@ type attempt struct {
 	arrived time.Time
 	log     *attemptLog
 	settled atomic.Bool
+	left    atomic.Bool // behind, with its goroutine
 
 	ctx    context.Context // ends with a cause when the attempt must
 	cancel context.CancelCauseFunc
@@ -32,25 +33,32 @@ func newAttempt(l *lane, j belfry.LeasedJob, number int64, arrived time.Time) *a
 	return a
 }
 
-// execute runs the attempt and says what came of it.
-func (a *attempt) execute() (f belfry.Finish, report bool) {
+// execute runs the attempt and gives what came of it to done. It reports
+// whether the attempt ended in time: this goroutine was not left behind.
+func (a *attempt) execute(done func(a *attempt, f belfry.Finish, report bool)) (inTime bool) {
 	w := a.lane.life.worker
 	ex := w.options.Executors[a.run.Job.Kind]
 	if ex == nil {
-		return a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), true
+		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), true)
+		return true
 	}
 	ctx, stop := context.WithTimeoutCause(a.ctx, a.run.Timeout(), ErrTimeout)
 	defer stop()
 	begun := time.Now()
-	f, left := execute(ctx, ex, a.run, w.patience(a.run), a.late)
-	if left {
-		w.log.Warn("handler ignored the end of its context and was left behind",
-			"job", f.JobID, "task", a.run.Job.Task, "cause", context.Cause(ctx))
-	}
-	f, report = conclude(f, context.Cause(ctx), a.run.Timeout())
-	f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
-	w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, time.Since(begun))
-	return f, report && !a.lane.life.lost()
+	return execute(ctx, ex, &a.run, w.patience(&a.run), func(f belfry.Finish, left bool) {
+		if left {
+			w.log.Warn("handler ignored the end of its context and was left behind",
+				"job", f.JobID, "task", a.run.Job.Task, "cause", context.Cause(ctx))
+		}
+		f, report := conclude(f, context.Cause(ctx), a.run.Timeout())
+		f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
+		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, time.Since(begun))
+		a.left.Store(left)
+		done(a, f, report && !a.lane.life.lost())
+		if left {
+			a.lane.leave()
+		}
+	}, a.late)
 }
 
 func (a *attempt) late(f belfry.Finish) {

@@ -11,19 +11,22 @@ import (
 
 type runKey struct{}
 
-func withRun(ctx context.Context, r Run) context.Context {
+func withRun(ctx context.Context, r *Run) context.Context {
 	return context.WithValue(ctx, runKey{}, r)
 }
 
-func runFrom(ctx context.Context) (Run, bool) {
-	r, ok := ctx.Value(runKey{}).(Run)
+func runFrom(ctx context.Context) (*Run, bool) {
+	r, ok := ctx.Value(runKey{}).(*Run)
 	return r, ok
 }
 
 // JobFrom is the job that runs under this context, as it stood at the claim.
 func JobFrom(ctx context.Context) (belfry.Job, bool) {
 	r, ok := runFrom(ctx)
-	return r.Job, ok
+	if !ok {
+		return belfry.Job{}, false
+	}
+	return r.Job, true
 }
 
 // Logger writes into the log of the attempt that runs under this context.

@@ -35,7 +35,8 @@ func Direct(ctx context.Context, executors map[belfry.Kind]Executor, task belfry
 	if task.Command != nil {
 		patience += task.Command.KillGrace.D()
 	}
-	f, _ := execute(limited, ex, r, patience, func(belfry.Finish) {})
-	f, _ = conclude(f, context.Cause(limited), r.Timeout())
+	answer := make(chan belfry.Finish, 1)
+	go execute(limited, ex, &r, patience, func(f belfry.Finish, _ bool) { answer <- f }, func(belfry.Finish) {})
+	f, _ := conclude(<-answer, context.Cause(limited), r.Timeout())
 	return f
 }

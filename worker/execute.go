@@ -6,48 +6,54 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/belfry-run/belfry"
 )
 
-// execute runs one attempt to its end, or until its context has ended and
-// patience after that has passed; then the executor is left behind. Its
-// goroutine goes on, and its answer goes to late.
-func execute(ctx context.Context, ex Executor, r Run, patience time.Duration, late func(belfry.Finish)) (f belfry.Finish, left bool) {
-	ctx = withRun(ctx, r)
-	done := make(chan belfry.Finish, 1)
-	go func() { runGuarded(ctx, ex, r, func(f belfry.Finish) { done <- f }) }()
-	select {
-	case f = <-done:
-		return f, false
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case f = <-done:
-		return f, false
-	case <-timer.C:
-		go func() { late(<-done) }()
-		return r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), true
-	}
+// execute runs one attempt in this goroutine and answers once: what came of it,
+// or, when its context has ended and patience after that has passed, that it
+// was left behind. It returns when the executor does, and says whether it was in
+// time; one that was not gave its own answer to late.
+func execute(ctx context.Context, ex Executor, r *Run, patience time.Duration, answer func(f belfry.Finish, left bool), late func(belfry.Finish)) (inTime bool) {
+	var answered atomic.Bool
+	unwatch := context.AfterFunc(ctx, func() {
+		time.AfterFunc(patience, func() {
+			if answered.CompareAndSwap(false, true) {
+				answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), true)
+			}
+		})
+	})
+	runGuarded(withRun(ctx, r), ex, r, func(f belfry.Finish) {
+		unwatch()
+		if inTime = answered.CompareAndSwap(false, true); inTime {
+			answer(f, false)
+		} else {
+			late(f)
+		}
+	})
+	return inTime
 }
 
 // runGuarded always answers, also when the executor panics or ends its
 // goroutine with runtime.Goexit, which runs deferred functions only.
-func runGuarded(ctx context.Context, ex Executor, r Run, answer func(belfry.Finish)) {
-	f := r.Failed("handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
+func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(belfry.Finish)) {
+	var f belfry.Finish
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			f = r.Failed("panic: %v\n\n%s", v, panicStack(debug.Stack()))
 			_, _ = fmt.Fprintln(r.Log, f.Error)
+		} else if !returned {
+			f = r.Failed("handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
 		}
 		f.Ref = r.Ref() // an executor need not fill it in
 		answer(fit(f))
 	}()
-	f = ex.Execute(ctx, r)
+	f = ex.Execute(ctx, *r)
+	returned = true
 }
 
 // panicStack leaves out the frames of the recovery itself, above the panic.

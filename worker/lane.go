@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -10,22 +9,30 @@ import (
 )
 
 // lane serves one queue in one life. It claims as many jobs as it has free
-// slots and again the moment one frees, and never waits for another lane.
+// slots, and a reserve for those that will be free soon, and never waits for
+// another lane.
 //
-// Its loop owns everything but the two counters: a claim runs beside it and
-// answers into a channel, attempts run beside it and wake it when they end.
+// A runner is a goroutine that has a slot. When its attempt has ended it takes
+// the next from the reserve by itself; without one it waits for the loop, which
+// claims beside it and is woken when the reserve runs low.
 type lane struct {
-	life    *life
-	queue   string
-	once    bool // return when nothing is ready
-	reserve []*attempt
-	started sync.WaitGroup
-	wake    chan struct{}
+	life   *life
+	queue  string
+	once   bool // return when nothing is ready
+	wake   chan struct{}
+	idle   chan *attempt // to runners without one
+	closed chan struct{} // the loop has ended
+
+	runners sync.WaitGroup
 
 	mu        sync.Mutex
 	slots     int
 	running   int
+	waiting   int // runners that listen on idle
 	unsettled int // ended here, and not yet answered by the broker
+	claiming  bool
+	reserve   []*attempt
+	pace      pace
 }
 
 // answer is what came of one claim.
@@ -37,14 +44,15 @@ type answer struct {
 }
 
 func newLane(l *life, queue string, slots int) *lane {
-	return &lane{life: l, queue: queue, slots: slots, wake: make(chan struct{}, 1)}
+	return &lane{life: l, queue: queue, slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), pace: newPace()}
 }
 
 // run serves until the context ends, or once: until nothing is ready. It
 // returns when every attempt has ended and its result was handed over.
 func (l *lane) run(ctx context.Context) error {
-	defer l.started.Wait()
-	defer func() { l.handBack(l.reserve) }()
+	l.closed, l.waiting = make(chan struct{}), 0
+	defer l.runners.Wait()
+	defer l.close()
 	answers := make(chan answer, 1)
 	pause := l.newPause()
 	claiming, mayClaim := false, true
@@ -56,10 +64,11 @@ func (l *lane) run(ctx context.Context) error {
 	for {
 		l.start()
 		draining := l.life.drain.Load()
-		if want := l.room(); want > 0 && mayClaim && !claiming && !draining {
-			claiming = true
-			spare := len(l.reserve) == 0
-			go func() { answers <- l.claim(ctx, want, spare) }()
+		if mayClaim && !claiming && !draining {
+			if want, spare := l.wants(); want > 0 {
+				claiming = true
+				go func() { answers <- l.claim(ctx, want, spare) }()
+			}
 		}
 		if l.once && draining && !claiming {
 			return nil
@@ -74,13 +83,30 @@ func (l *lane) run(ctx context.Context) error {
 			mayClaim = true
 		case a := <-answers:
 			claiming = false
-			l.reserve = append(l.reserve, a.attempts...)
+			l.arrive(a.attempts)
 			if l.once && (a.err != nil || len(a.attempts) == 0 && a.idle) {
 				return a.err
 			}
 			mayClaim = pause.after(a) && !l.waitsForOwn(a)
 		}
 	}
+}
+
+// close lets runners go that wait, and hands back what none of them took.
+func (l *lane) close() {
+	l.mu.Lock()
+	left := l.reserve
+	l.reserve = nil
+	l.mu.Unlock()
+	close(l.closed)
+	l.handBack(left)
+}
+
+func (l *lane) arrive(as []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.claiming = false
+	l.reserve = append(l.reserve, as...)
 }
 
 // waitsForOwn reports that a lane which runs once and found nothing ready has
@@ -91,25 +117,103 @@ func (l *lane) waitsForOwn(a answer) bool {
 
 // reserveOver is when the oldest job of the reserve has waited too long.
 func (l *lane) reserveOver() <-chan time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.reserve) == 0 {
 		return nil
 	}
 	return time.After(time.Until(l.reserve[0].arrived.Add(reserveFor)))
 }
 
-// start moves attempts from the reserve into free slots.
+// start gives attempts of the reserve to free slots.
 func (l *lane) start() {
-	l.reserve = slices.DeleteFunc(l.reserve, func(a *attempt) bool {
-		switch {
-		case a.ctx.Err() != nil || time.Since(a.arrived) >= reserveFor:
-			l.handBack([]*attempt{a})
-		case l.takeSlot():
-			l.started.Go(func() { l.attempt(a) })
-		default:
-			return false
+	for {
+		a, waiting, unfit := l.next(true)
+		l.handBack(unfit)
+		if a == nil {
+			return
 		}
-		return true
-	})
+		if waiting {
+			l.idle <- a
+			continue
+		}
+		l.runners.Add(1)
+		go l.serve(a)
+	}
+}
+
+// next takes an attempt of the reserve into a free slot, if there are both. To
+// the loop it says whether a runner waits for it; a runner that gets none is
+// counted as one that waits. Attempts that must not start
+// any more are answered to be handed back.
+func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() {
+		if a == nil && !loop {
+			l.waiting++
+		}
+	}()
+	for len(l.reserve) > 0 {
+		first := l.reserve[0]
+		fit := first.ctx.Err() == nil && time.Since(first.arrived) < reserveFor
+		if fit && l.running >= l.slots {
+			return nil, false, unfit
+		}
+		l.reserve[0] = nil
+		l.reserve = l.reserve[1:]
+		if !fit {
+			unfit = append(unfit, first)
+			continue
+		}
+		l.running++
+		if loop && l.waiting > 0 {
+			l.waiting--
+			return first, true, unfit
+		}
+		return first, false, unfit
+	}
+	return nil, false, unfit
+}
+
+// serve is a runner. It ends with the lane, or with a handler that ends its
+// goroutine. One whose attempt was left behind is a runner no more, and nobody
+// waits for it.
+func (l *lane) serve(a *attempt) {
+	defer func() {
+		if a == nil || !a.left.Load() {
+			l.runners.Done()
+			signal(l.wake) // there may be a slot to fill
+		}
+	}()
+	for a != nil && a.execute(l.ended) {
+		a = l.another()
+	}
+}
+
+// leave gives up a runner whose handler ignores the end of its context.
+func (l *lane) leave() {
+	l.runners.Done()
+	signal(l.wake)
+}
+
+// another is what a runner does next, or nothing when the lane has ended.
+func (l *lane) another() *attempt {
+	a, _, unfit := l.next(false)
+	l.handBack(unfit)
+	if a != nil {
+		return a
+	}
+	signal(l.wake)
+	select {
+	case a = <-l.idle:
+	case <-l.closed:
+		select { // the loop may have meant this one before it ended
+		case a = <-l.idle:
+		default:
+		}
+	}
+	return a
 }
 
 // reserveFor is how long a job may wait in the reserve before somebody else
@@ -127,20 +231,12 @@ func (l *lane) resize(slots int) {
 	}
 }
 
-func (l *lane) takeSlot() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running >= l.slots {
-		return false
-	}
-	l.running++
-	return true
-}
-
-// attempt runs one attempt. Its slot frees before its result travels.
-func (l *lane) attempt(a *attempt) {
-	f, report := a.execute()
+// ended frees the slot of an attempt, before its result travels.
+func (l *lane) ended(a *attempt, f belfry.Finish, report bool) {
 	a.log.close()
+	l.mu.Lock()
+	l.pace.ended++
+	l.mu.Unlock()
 	l.count(-1, +1)
 	if !report {
 		l.life.release(a)
@@ -162,18 +258,47 @@ func (l *lane) count(running, unsettled int) {
 	l.mu.Lock()
 	l.running += running
 	l.unsettled += unsettled
+	low := !l.claiming && (l.once || l.room() > 0 && l.low())
 	l.mu.Unlock()
-	signal(l.wake)
+	if low {
+		signal(l.wake)
+	}
+}
+
+// wants is how many jobs to claim now, and whether nothing is held in reserve.
+func (l *lane) wants() (n int, spare bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace.measure(time.Now())
+	if !l.low() {
+		return 0, false
+	}
+	n = l.room()
+	l.claiming = n > 0
+	return n, len(l.reserve) == 0
+}
+
+// low reports that the reserve is half used up. Claiming earlier would only
+// make claims smaller and more of them.
+func (l *lane) low() bool { return len(l.reserve) <= l.prefetch()/2 }
+
+// prefetch is the size of the reserve.
+func (l *lane) prefetch() int {
+	switch n := l.life.worker.options.Prefetch; {
+	case n < 0 || l.once:
+		return 0
+	case n > 0:
+		return n
+	}
+	return l.pace.ahead()
 }
 
 // room is how many more jobs the lane can take. While results cannot be
 // delivered it takes a second set of jobs and then no more: what it holds
 // stays bounded.
 func (l *lane) room() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	held := l.running + len(l.reserve)
-	most := l.slots + l.life.worker.options.Prefetch
+	most := l.slots + l.prefetch()
 	return max(0, min(most-held, most+l.slots-held-l.unsettled, belfry.MaxBatch))
 }
 

@@ -46,7 +46,7 @@ type attemptLog struct {
 	patient  bool          // a delivery has worked since a writer gave up
 	closed   bool          // the attempt has ended
 	giveUpAt time.Time     // when closed
-	changed  chan struct{} // closed and renewed when unsent falls or closed rises
+	changed  chan struct{} // made by who waits; closed when unsent falls or closed rises
 }
 
 // logRun is what one stream wrote without the other in between.
@@ -59,7 +59,7 @@ type logRun struct {
 func newAttemptLog(ship *shipper, session string, ref belfry.Ref, limit int) *attemptLog {
 	return &attemptLog{
 		ref: ref, session: session, limit: limit, ship: ship,
-		patient: true, changed: make(chan struct{}),
+		patient: true,
 	}
 }
 
@@ -136,7 +136,7 @@ func (l *attemptLog) waitForRoom() bool {
 		if l.closed || !l.patient {
 			return false
 		}
-		changed := l.changed
+		changed := l.change()
 		l.mu.Unlock()
 		select {
 		case <-changed:
@@ -205,8 +205,17 @@ func (l *attemptLog) sent(size int, delivered bool) {
 }
 
 func (l *attemptLog) wakeWriters() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+func (l *attemptLog) change() chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
 }
 
 // close ends the log with a line about what is missing. What comes later is
@@ -230,19 +239,24 @@ func (l *attemptLog) close() {
 	}
 	l.closed, l.giveUpAt = true, time.Now().Add(logPatience)
 	l.wakeWriters()
-	l.ship.dirty(l, true)
+	if l.unsent > 0 || len(l.runs) > 0 {
+		l.ship.dirty(l, true)
+	}
 }
 
 // flush waits until everything is delivered, at most as long as given, and
 // reports whether something is missing.
 func (l *attemptLog) flush(patience time.Duration) (cut bool) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.unsent == 0 {
+		return l.cut > 0 || l.dropped > 0
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	for l.unsent-l.begun() > 0 {
 		l.ship.dirty(l, true)
-		changed := l.changed
+		changed := l.change()
 		l.mu.Unlock()
 		select {
 		case <-changed:

@@ -46,7 +46,8 @@ type Options struct {
 	Patience time.Duration
 	// Prefetch is how many jobs per queue are claimed beyond the free slots.
 	// More gives throughput to tiny jobs and keeps jobs from idle workers.
-	// 0 to 1000; default: 0.
+	// Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
+	// so none where jobs take long.
 	Prefetch int
 	// Logger receives what the worker does. Default: none.
 	Logger *slog.Logger
@@ -122,8 +123,8 @@ func (o Options) validate() error {
 		return belfry.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
 	case o.Poll < minPoll || o.Poll > maxPoll:
 		return belfry.InvalidField("poll", o.Poll.String(), fmt.Sprintf("is outside %s to %s", minPoll, maxPoll), "")
-	case o.Prefetch < 0 || o.Prefetch > maxPrefetch:
-		return belfry.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is outside 0 to %d", maxPrefetch), "")
+	case o.Prefetch > maxPrefetch:
+		return belfry.InvalidField("prefetch", fmt.Sprint(o.Prefetch), fmt.Sprintf("is over %d", maxPrefetch), "")
 	case o.Lease != 0 && (o.Lease < belfry.MinSessionTTL.D() || o.Lease > belfry.MaxSessionTTL.D()):
 		return belfry.InvalidField("lease", o.Lease.String(), fmt.Sprintf("is outside %s to %s", belfry.MinSessionTTL, belfry.MaxSessionTTL), "")
 	case o.Patience < 0:

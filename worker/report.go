@@ -14,7 +14,7 @@ import (
 const (
 	reportFor    = 10 * time.Minute // how long a result is kept that cannot be delivered
 	finishWait   = 15 * time.Second // longest a call may take
-	maxFinishes  = 500              // results in one call
+	maxFinishes  = 1000             // results in one call
 	maxFinishLen = 4 << 20          // bytes of output in one call
 )
 

@@ -123,7 +123,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 }
 
 // patience is how long an attempt may take to stop.
-func (s *shift) patience(r Run) time.Duration {
+func (s *shift) patience(r *Run) time.Duration {
 	d := s.options.Patience
 	if c := r.Task.Command; c != nil && r.Job.Kind == belfry.KindCommand {
 		d += c.KillGrace.D()

@@ -386,7 +386,7 @@ func TestOptionsAreCheckedWithTheirNames(t *testing.T) {
 		"broker":      func(o *worker.Options) { o.Broker = nil },
 		"executors":   func(o *worker.Options) { o.Handlers = nil },
 		"poll":        func(o *worker.Options) { o.Poll = time.Minute },
-		"prefetch":    func(o *worker.Options) { o.Prefetch = -1 },
+		"prefetch":    func(o *worker.Options) { o.Prefetch = 1001 },
 		"patience":    func(o *worker.Options) { o.Patience = -1 },
 		"queues":      func(o *worker.Options) { o.Queues = map[string]int{"no good": 1} },
 		"queues.main": func(o *worker.Options) { o.Queues = map[string]int{"main": -1} },
