@@ -35,11 +35,10 @@ type Store interface {
 	Woken() <-chan struct{}
 }
 
-// Clock is what the store needs to be told when this process's clock decides
-// and is set back. A store whose database has the clock does without.
+// Clock is a store that notices when the clock that decides is set, and has to
+// look for that.
 type Clock interface {
-	LocalClock() bool
-	ShiftClock(ctx context.Context, back time.Duration) error
+	FollowClock(ctx context.Context) error
 }
 
 // Options says how an engine runs. Only Store is needed.
@@ -84,8 +83,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	loops.Go(func() { e.loop(ctx, "backfill", e.backfill, e.opt.Store.Woken) })
 	loops.Go(func() { e.loop(ctx, "release", e.release, never) })
 	loops.Go(func() { e.loop(ctx, "prune", e.prune, never) })
-	if c, ok := e.opt.Store.(Clock); ok && c.LocalClock() {
-		loops.Go(func() { e.watchClock(ctx, c, systemClock()) })
+	if c, ok := e.opt.Store.(Clock); ok {
+		loops.Go(func() {
+			e.loop(ctx, "clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
+		})
 	}
 	loops.Wait()
 	return nil
@@ -114,6 +115,8 @@ func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 type pass func(ctx context.Context) (rest time.Duration, err error)
 
 const (
+	// clockEvery is how often the clock is looked at.
+	clockEvery = time.Second
 	// longest is how long a loop sleeps without a look at the rows and the
 	// wall clock.
 	longest = 5 * time.Second

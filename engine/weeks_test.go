@@ -155,7 +155,7 @@ func (w *week) now() time.Time { return time.Now().Add(time.Duration(w.shift.Loa
 func (w *week) set(by time.Duration) {
 	w.shift.Add(int64(by))
 	if by < 0 { // what the engine does when it notices, see clock_test.go
-		if err := w.st.ShiftClock(w.Context(), -by); err != nil {
+		if err := w.st.ShiftClock(w.Context(), by); err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -18,14 +18,18 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	ends := time.NewTimer(min(r.Wait, belfry.MaxClaimWait).D())
 	defer ends.Stop()
 	for {
-		woken := s.awaken(r)
-		c, err := s.claim(ctx, r)
+		woken, freed := s.awaken(r)
+		c, limited, err := s.claim(ctx, r)
+		if !limited {
+			freed = nil
+		}
 		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 {
 			return c, err
 		}
 		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
 		select {
 		case <-woken:
+		case <-freed:
 		case <-again.C:
 		case <-ends.C:
 			r.Wait = 0
@@ -42,18 +46,20 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 
 // awaken is a channel that is closed when one of the queues has news. Asking
 // for several costs a goroutine, so the worker asks for one at a time.
-func (s *Store) awaken(r belfry.ClaimRequest) <-chan struct{} {
+// The other channel is closed when a job of the queue has ended.
+func (s *Store) awaken(r belfry.ClaimRequest) (woken, freed <-chan struct{}) {
 	if len(r.Want) == 1 {
 		for q := range r.Want {
-			return s.hub.on(topicQueue(q))
+			return s.hub.on(topicQueue(q)), s.hub.on(topicPlace(q))
 		}
 	}
-	return s.hub.on(topicJobs)
+	return s.hub.on(topicJobs), nil
 }
 
-func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, err error) {
+// claim says besides whether a limit over all workers was in the way.
+func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, limited bool, err error) {
 	err = s.write(ctx, "claim", func(c *change) error {
-		out = belfry.Claim{Jobs: []belfry.LeasedJob{}}
+		out, limited = belfry.Claim{Jobs: []belfry.LeasedJob{}}, false
 		session, err := c.session(r.Session)
 		if err != nil || session.Drain {
 			return err
@@ -64,7 +70,13 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		}
 		var rows []jobRow
 		for _, q := range queues {
-			found, err := c.pick(session, q, min(r.Want[q.Name], belfry.MaxBatch-len(rows)))
+			wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
+			allowed, err := c.withinLimit(q, wanted)
+			if err != nil {
+				return err
+			}
+			limited = limited || allowed < wanted
+			found, err := c.pick(session, q, allowed)
 			if err != nil {
 				return err
 			}
@@ -79,7 +91,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 	if err == nil && len(out.Jobs) > 0 {
 		s.tellClaimed(out)
 	}
-	return out, err
+	return out, limited, err
 }
 
 func (s *Store) tellClaimed(out belfry.Claim) {

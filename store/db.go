@@ -27,8 +27,6 @@ type DB interface {
 	// Schema is the version of the schema that is there and the one that this
 	// program needs.
 	Schema(ctx context.Context) (have, want int64, err error)
-	// LocalClock reports that this process's clock decides, and nobody else's.
-	LocalClock() bool
 	// Skew is this node's clock less the one that decides.
 	Skew(ctx context.Context) (time.Duration, error)
 	// Prune removes what retention no longer keeps and prepares the room for

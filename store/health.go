@@ -70,31 +70,3 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	})
 	return more, err
 }
-
-// LocalClock reports that this process's clock decides what is due.
-func (s *Store) LocalClock() bool { return s.db.LocalClock() }
-
-// ShiftClock makes up for a clock that was set back by d: what was planned as
-// an instant but meant as a delay from some moment (a retry, a snooze, the
-// rule that counts from the finish, a session's end) comes d earlier, so that
-// nothing stalls until the clock has caught up. Nominal times are instants and
-// stay. It is for SQLite, where the process's clock decides.
-func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
-	us := d.Microseconds()
-	return s.write(ctx, "shift clock", func(c *change) error {
-		for _, q := range []string{
-			`update jobs set due_at = due_at - $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
-			`update jobs set ready_at = ready_at - $1 where state = 'ready'`,
-			`update leases set deadline_at = deadline_at - $1, claimed_at = claimed_at - $1`,
-			`update sessions set expires_at = expires_at - $1 where ended_at = 0`,
-			`update schedules set finish_at = finish_at - $1, next_at = case when next_at = finish_at then next_at - $1 else next_at end where finish_at > 0`,
-		} {
-			if _, err := c.tx.Exec(ctx, q, us); err != nil {
-				return err
-			}
-		}
-		c.wake(topicEngine)
-		s.water.drain()
-		return nil
-	})
-}

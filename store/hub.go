@@ -17,6 +17,7 @@ const (
 )
 
 func topicQueue(name string) string { return "queue:" + name }
+func topicPlace(name string) string { return "place:" + name } // under the queue's limit over all workers
 func topicSession(id string) string { return "session:" + id }
 func newHub() *hub                  { return &hub{topics: map[string]chan struct{}{}} }
 

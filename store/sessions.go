@@ -122,6 +122,11 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 	return out, err
 }
 
+// renewalFresh is how long a renewal may have waited to be carried out and still
+// be believed about what its worker does not hold. A job that reached the worker
+// after it had asked must not be handed back while it runs.
+const renewalFresh = 5 * time.Second
+
 // held is a lease as a renewal looks at it.
 type held struct {
 	ref                             belfry.Ref
@@ -167,6 +172,15 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 			never = append(never, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack, Error: "the claim never reached the worker"})
 		}
 	}
+	if len(late)+len(never) == 0 {
+		return nil
+	}
+	if set, err := c.follows(); err != nil || set {
+		return err // it was not the time that passed
+	}
+	if time.Since(c.begun) > renewalFresh {
+		never = nil // what it says of itself may be long out of date
+	}
 	if len(never) > 0 {
 		c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
@@ -200,6 +214,9 @@ const releaseBatch = 500
 func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *change) error {
 		out = belfry.Released{}
+		if _, err := c.followClock(); err != nil {
+			return err
+		}
 		n, err := c.tx.Exec(ctx, `
 			update sessions
 			set ended_at = $1, lost = 1

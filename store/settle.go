@@ -162,6 +162,7 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 		states[d.Ref] = belfry.JobSucceeded
 		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
+		c.wake(topicPlace(d.Queue))
 	}
 	c.wake(topicJobs)
 	if len(scheduled) == 0 {
@@ -340,6 +341,7 @@ func (c *change) end(ends []ending, follow bool) error {
 	for _, e := range ends {
 		if e.row.State == belfry.JobRunning {
 			leased = append(leased, e.row.ID)
+			c.wake(topicPlace(e.row.Queue))
 		}
 		row := endRowOf(e, c.now)
 		if !e.settled.State.Final() {
@@ -487,7 +489,13 @@ func concernedByEnd(s belfry.Schedule) bool {
 
 // withdraw ends jobs that have not started.
 func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note string) error {
-	ids, err := collect(c.ctx, c.tx, scanInt, `select id from jobs where `+cond+` order by id`, arg)
+	// Those that run are left alone. A finish holds the row of its job and may
+	// wait for the schedule's, which whoever withdraws holds.
+	ids, err := collect(c.ctx, c.tx, scanInt, `
+		select id
+		from jobs
+		where `+cond+` and (select number from leases where job_id = id) is null
+		order by id`, arg)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	// Clock, if set, decides instead of the database's or the system's clock.
 	// Tests use it.
 	Clock func() time.Time
+	// Monotonic, if set, is read beside the clock to notice that it was set.
+	// Default: this process's, or nothing where Clock is set.
+	Monotonic func() time.Duration
 	// Logger gets what heals by itself at warn. Default: discarded.
 	Logger *slog.Logger
 	// Observer hears what happens, for metrics. Default: nobody.
@@ -63,6 +66,9 @@ func (o Options) WithDefaults() Options {
 	if o.Keep.Jobs == 0 {
 		o.Keep.Jobs = 1_000_000
 	}
+	if o.Monotonic == nil && o.Clock == nil {
+		o.Monotonic = monotonic()
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,6 +86,7 @@ type Store struct {
 	hub   *hub
 	plans *plans
 	water *lowWater
+	watch watch
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
@@ -103,9 +110,13 @@ func (s *Store) Run(ctx context.Context) error {
 // it concerns.
 func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
 	begun := time.Now()
+	var asked time.Duration
+	if s.opt.Monotonic != nil {
+		asked = s.opt.Monotonic()
+	}
 	var c *change
 	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
-		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), s: s}
+		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), begun: begun, asked: asked, s: s}
 		return fn(c)
 	})
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
@@ -134,6 +145,8 @@ type change struct {
 	now time.Time
 	// stable is [Moment.Stable].
 	stable time.Time
+	begun  time.Time     // when it was asked for, by the monotonic clock
+	asked  time.Duration // the same by [Options.Monotonic]
 	s      *Store
 	wakes  []string
 	then   []func()

@@ -48,6 +48,7 @@ type site struct {
 	database string
 	server   string // where the verbs of the command line go
 	env      []string
+	program  string // default: the one that was built
 	nodes    int
 }
 
@@ -105,7 +106,11 @@ func (s *site) launchServe(flags ...string) *process {
 	s.t.Helper()
 	s.nodes++
 	name := "node-" + strconv.Itoa(s.nodes)
-	argv := []string{belfryPath(), "serve", "--name", name}
+	program := s.program
+	if program == "" {
+		program = belfryPath()
+	}
+	argv := []string{program, "serve", "--name", name}
 	if !slices.Contains(flags, "--listen") {
 		argv = append(argv, "--listen", "127.0.0.1:0")
 	}

@@ -40,6 +40,9 @@ type Options struct {
 
 	// Settings are added to postgresql.conf and win over the defaults, max_connections = 200 and so on.
 	Settings map[string]string
+
+	// Env is added to the environment of the server, such as LD_PRELOAD.
+	Env []string
 }
 
 // Server is one throwaway PostgreSQL. Its methods may be called from several goroutines.
@@ -48,6 +51,7 @@ type Server struct {
 	dir  string // holds data/, log and the socket
 	port int
 	who  *syscall.Credential
+	env  []string // added to the environment
 	dog  *watchdog
 	copy string // how a database is best copied
 	last atomic.Int64
@@ -78,7 +82,7 @@ func (o Options) Start() (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &Server{bin: bin, dir: dir, who: who, dog: dog}
+	s := &Server{bin: bin, dir: dir, who: who, env: o.Env, dog: dog}
 	if err := s.create(o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -187,7 +191,7 @@ func (s *Server) startLocked() error {
 	}
 	// The server must not hold our standard output: go test waits until everybody has closed it.
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-c", "port="+strconv.Itoa(s.port))
-	cmd.Dir, cmd.Env = s.dir, environment()
+	cmd.Dir, cmd.Env = s.dir, append(environment(), s.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = s.sysProcAttr()
 	if err := cmd.Start(); err != nil {

@@ -38,7 +38,7 @@ func translate(err error) error {
 
 func translateState(err error, pg *pgconn.PgError) error {
 	switch class := pg.Code[:2]; {
-	case class == "08", class == "57", class == "53", pg.Code == "3D000":
+	case class == "08", class == "57", class == "53", pg.Code == "3D000", pg.Code == "25P03", pg.Code == "25P04":
 		return coded(belfry.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	case class == "28":
 		return coded(belfry.Unauthorized, err, "the database refused the login", "check user and password of the database address")
@@ -48,6 +48,8 @@ func translateState(err error, pg *pgconn.PgError) error {
 		return coded(belfry.Invalid, err, "a text holds a character that the database cannot keep, such as NUL", "leave it out")
 	case pg.Code == "42501":
 		return coded(belfry.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
+	case class == "58", class == "XX", errors.As(err, new(*pgconn.ConnectError)):
+		return coded(belfry.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	}
 	return err
 }

@@ -381,9 +381,6 @@ func (db *DB) Schema(ctx context.Context) (have, want int64, err error) {
 	return have, schemaWanted, translate(err)
 }
 
-// LocalClock is false: many nodes agree on the database's clock.
-func (db *DB) LocalClock() bool { return false }
-
 // Skew compares the clocks, giving the answer half of its journey.
 func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 	sent := time.Now()

@@ -358,9 +358,6 @@ func TestNodesThatOnlyPollFindTheWork(t *testing.T) {
 func TestOneClockDecides(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Options{})
-	if st.LocalClock() {
-		t.Error("many nodes, and each has its own clock")
-	}
 	before := number(t, st, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint")
 	j, err := st.Job(t.Context(), "default", enqueue(t, st, "t"))
 	if err != nil {

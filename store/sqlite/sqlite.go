@@ -267,9 +267,6 @@ var schemaWanted = func() int64 {
 	return int64(len(names))
 }()
 
-// LocalClock is true: one process has the file.
-func (db *DB) LocalClock() bool { return true }
-
 // Skew is nothing here: the process's clock is the one that decides.
 func (db *DB) Skew(context.Context) (time.Duration, error) { return 0, nil }
 

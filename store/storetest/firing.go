@@ -250,7 +250,7 @@ func init() {
 			}
 		}
 		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 		want(b, "released", b.release(), 0)
 		want(b, "fired at once", b.fire().Jobs, 0)
 		b.clock.Move(time.Minute)
@@ -271,7 +271,7 @@ func init() {
 		s := b.session("tick")
 		c := b.claim(s, 1)
 		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 		want(b, "lost", b.renew(s, c.Jobs...).Lost, false)
 		b.clock.Move(lost)
 		want(b, "released", b.release(), 1)
@@ -283,7 +283,7 @@ func init() {
 		s := b.session("tick")
 		b.claim(s, 1)
 		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 		b.clock.Move(belfry.ClaimSettled + time.Second)
 		b.renew(s)
 		b.wantState(j.ID, belfry.JobReady)
@@ -296,7 +296,7 @@ func init() {
 		b.clock.Move(time.Hour)
 		want(b, "jobs", b.fire().Jobs, 1)
 		b.clock.Move(-time.Hour)
-		ok(b, b.st.ShiftClock(b.ctx, time.Hour))
+		ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 		for range 6 {
 			want(b, "jobs while the clock repeats the hour", b.fire().Jobs, 0)
 			b.clock.Move(10 * time.Minute)

@@ -244,6 +244,15 @@ create table sessions (
 create index sessions_living on sessions (expires_at) where ended_at = 0;
 create index sessions_unsettled on sessions (id) where ended_at > 0 and settled = 0;
 
+-- One row: how often the clock that decides was found set and followed, and
+-- when it was last looked at.
+create table clock (
+	shifts  integer not null,
+	seen_at integer not null
+);
+
+insert into clock (shifts, seen_at) values (0, 0);
+
 create table tokens (
 	id           integer primary key,
 	name         text not null,

@@ -1,0 +1,252 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// sessionTTL is short, so that a node can be given up within a round.
+const sessionTTL = time.Second
+
+// usualTTL is what operators have who set nothing.
+const usualTTL = 30 * time.Second
+
+// chaos is one history under way.
+type chaos struct {
+	t       *testing.T
+	site    *site
+	random  *rand.Rand
+	seed    uint64
+	history string
+	places  []*place
+	load    *load
+	without map[string]string // kinds of faults that cannot be here, and why
+
+	disk   string         // where the database lies, small and its own; "" if there is none
+	file   string         // of the database; SQLite
+	server *pgtest.Server // PostgreSQL
+	direct string         // URL of the database past the proxies
+	clock  clock
+	off    time.Duration // by how much that clock is
+
+	ttl    time.Duration // of sessions
+	marks  sync.WaitGroup
+	lives  []*process
+	strays []string // nodes that ended by themselves
+}
+
+// place is where a node stands: its address stays when it is started again.
+type place struct {
+	*process
+	id      string
+	address string
+	link    *link
+	api     *httpapi.Client
+	killed  bool
+}
+
+func (p *place) String() string { return p.id }
+
+// setting is what a history is made of.
+type setting struct {
+	database string
+	seed     int64
+	rounds   int
+}
+
+// long runs, which somebody asked for, do all that there is and take longer.
+func (o setting) long() bool { return o.rounds > fewRounds }
+
+func newChaos(t *testing.T, o setting) *chaos {
+	c := &chaos{t: t, seed: uint64(o.seed), random: rand.New(rand.NewPCG(uint64(o.seed), 1)), without: map[string]string{}, ttl: sessionTTL}
+	var why string
+	if c.disk, why = smallDisk(t, fmt.Sprintf("%dm", 100+8*o.rounds)); why != "" {
+		if o.long() {
+			t.Fatal(why + "; be root, or let sudo know you first: sudo -v")
+		}
+		c.without["full disk"] = why
+	}
+	if o.database == "sqlite" {
+		c.onSQLite(o)
+	} else {
+		c.onPostgreSQL()
+	}
+	c.history = filepath.Join(c.site.dir, "history")
+	for kind, why := range c.without {
+		t.Logf("never here: %s, because %s", kind, why)
+	}
+	return c
+}
+
+func (c *chaos) onSQLite(o setting) {
+	dir := c.disk
+	if dir == "" {
+		dir = c.t.TempDir()
+	}
+	c.file = filepath.Join(dir, "belfry.db")
+	c.site = newSite(c.t, "sqlite:"+c.file)
+	c.site.env = []string{"BELFRY_TOKEN_FILE=" + c.site.tokenFile()}
+	c.places = []*place{{id: "A", address: freePort(c.t)}}
+	if !o.long() {
+		c.without["clock"] = "it takes a build of its own, which only the longer lane makes"
+		return
+	}
+	c.site.program = steppedBelfry(c.t)
+	var env string
+	c.clock, env = stepTime(c.t)
+	c.site.env = append(c.site.env, env)
+}
+
+func (c *chaos) onPostgreSQL() {
+	fake, env := fakeTime(c.t)
+	c.clock = fake
+	c.server = pgtest.NewServer(c.t, pgtest.Options{Env: env, Settings: map[string]string{"max_connections": "60"}})
+	c.direct = c.server.New(c.t)
+	if c.disk != "" {
+		c.moveToSmallDisk()
+	}
+	c.site = newSite(c.t, c.direct)
+	for i := range []int{1, 2, 2, 3, 3}[c.random.IntN(5)] {
+		l := newLink(c.t, c.direct)
+		c.places = append(c.places, &place{id: string(rune('A' + i)), address: freePort(c.t), link: l})
+	}
+}
+
+// moveToSmallDisk moves the database, and not the server's log, which has no
+// answer to a full disk but to end.
+func (c *chaos) moveToSmallDisk() {
+	db, err := pgx.Connect(c.t.Context(), c.server.URL("postgres"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer db.Close(context.Background()) //nolint:errcheck // a connection without a transaction
+	var data string
+	if err := db.QueryRow(c.t.Context(), `show data_directory`).Scan(&data); err != nil {
+		c.t.Fatal(err)
+	}
+	name := strings.TrimPrefix(must[*pgx.ConnConfig](c.t)(pgx.ParseConfig(c.direct)).Database, "/")
+	space := filepath.Join(c.disk, "space")
+	if err := os.Mkdir(space, 0o777); err != nil {
+		c.t.Fatal(err)
+	}
+	uid, gid := ownerOf(c.t, data)
+	if err := os.Chown(space, uid, gid); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, q := range []string{`create tablespace small location '` + space + `'`, `alter database ` + name + ` set tablespace small`} {
+		if _, err := db.Exec(c.t.Context(), q); err != nil {
+			c.t.Fatalf("%s: %v", q, err)
+		}
+	}
+}
+
+// connect goes to the database past the proxies.
+func (c *chaos) connect() (*pgx.Conn, error) {
+	ctx, stop := context.WithTimeout(c.t.Context(), 5*time.Second)
+	defer stop()
+	return pgx.Connect(ctx, c.direct)
+}
+
+// drawPlaces is one node, or all.
+func (c *chaos) drawPlaces(r *rand.Rand) []*place {
+	if r.IntN(3) == 0 {
+		return c.places
+	}
+	one := r.IntN(len(c.places))
+	return c.places[one : one+1]
+}
+
+// launch starts a node and does not wait for it.
+func (c *chaos) launch(n *place) {
+	c.t.Helper()
+	flags := []string{
+		"--listen", n.address, "--allow-commands", "--session-ttl", c.ttl.String(), "--grace", "5s",
+		"--queues", "default=6,narrow=4", "--retention-age", "3650d",
+	}
+	if n.link != nil {
+		flags = append(flags, "--database", n.link.url, "--max-conns", "6")
+	} else {
+		flags = append(flags, "--database", c.site.database)
+	}
+	n.process = c.site.launchServe(flags...)
+	c.lives = append(c.lives, n.process)
+	n.killed = false
+}
+
+func (c *chaos) kill(n *place) {
+	c.collect(n)
+	n.killed = true
+	n.process.kill()
+}
+
+// collect notes a node that ended without having been told to.
+func (c *chaos) collect(n *place) {
+	if !n.killed && !n.running() {
+		c.strays = append(c.strays, fmt.Sprintf("%s at %s ended by itself: %v\n%s", n.name, n.id, n.err, tail(n.stderr.String())))
+	}
+}
+
+func (c *chaos) ready(n *place) {
+	c.t.Helper()
+	n.says(n.stdout, patience, `^Next, in another terminal: `)
+}
+
+// ensure starts what does not run, as a supervisor would.
+func (c *chaos) ensure() {
+	c.t.Helper()
+	var started []*place
+	for _, n := range c.places {
+		if n.process == nil || !n.running() {
+			if n.process != nil {
+				c.collect(n)
+			}
+			c.launch(n)
+			started = append(started, n)
+		}
+	}
+	for _, n := range started {
+		c.ready(n)
+	}
+}
+
+// begin starts the nodes, tells them what there is to do, and the load.
+func (c *chaos) begin() {
+	c.ensure()
+	for _, n := range c.places {
+		n.api = c.site.client("http://" + n.address)
+	}
+	must[belfry.Applied](c.t)(c.places[0].api.Apply(c.t.Context(), definitions(c.history), httpapi.ApplyOptions{}))
+	c.load = startLoad(c)
+}
+
+// mark puts a line between those of the handlers. One write to a file opened
+// for appending is one line, and their order is the order of events.
+func (c *chaos) mark(what, who string) {
+	c.t.Helper()
+	if err := note(c.history, what, who, 0, 0, 0); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// later does something after a while, in any case before the history is read.
+func (c *chaos) later(d time.Duration, do func()) {
+	c.marks.Go(func() {
+		<-time.After(d)
+		do()
+	})
+}

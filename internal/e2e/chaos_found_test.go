@@ -1,0 +1,219 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// What the rounds found, each as a test of its own.
+
+// PostgreSQL ends a transaction whose node was frozen in it. The node, once
+// awake, has a database that is not available, and no fault of its own: its
+// clients are told to try again.
+func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	s := newSite(t, url+"&application_name=frozen")
+	n := s.serve("--roles", "api")
+	db := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	n.shellTask("work", "true")
+
+	asked, stop := context.WithCancel(t.Context())
+	answers := make(chan error, 1)
+	go func() {
+		for asked.Err() == nil {
+			if _, err := n.api.Enqueue(asked, []belfry.NewJob{{Task: "work"}}); err != nil && asked.Err() == nil {
+				answers <- err
+				return
+			}
+		}
+		close(answers)
+	}()
+	const idle = `select count(*) from pg_stat_activity where application_name = 'frozen' and state = 'idle in transaction'`
+	count := func() (n int) {
+		if err := db.QueryRow(t.Context(), idle).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	eventually(t, patience, "the node is frozen in a transaction", func() (bool, string) {
+		n.signal(syscall.SIGSTOP)
+		for range 5 { // what the backends were doing comes to its end
+			if count() > 0 {
+				return true, ""
+			}
+		}
+		n.signal(syscall.SIGCONT)
+		return false, "not caught yet"
+	})
+	eventually(t, patience, "PostgreSQL has ended the transaction", func() (bool, string) { return count() == 0, "" })
+	n.signal(syscall.SIGCONT)
+	select {
+	case err := <-answers:
+		if belfry.CodeOf(err) != belfry.Unavailable {
+			t.Errorf("the client is told %s: %v", belfry.CodeOf(err), err)
+		}
+	case <-time.After(patience):
+		t.Error("no answer to what was asked")
+	}
+	stop()
+}
+
+// A server that lost its caches in a crash writes them anew for the first
+// connection, and refuses it when the disk is full: with a code that elsewhere
+// means a fault of the server's own.
+func TestChaosFoundAServerThatCannotTakeAConnectionIsAnOutage(t *testing.T) {
+	t.Parallel()
+	c := beforeAStep(t, "postgres", sessionTTL)
+	if why := c.without["full disk"]; why != "" {
+		t.Log(why)
+		return
+	}
+	fullDisk{}.Begin(c)
+	(&backends{kill: true}).Begin(c)
+	refused := func() bool { return strings.Contains(c.server.Log(), "could not write init file") }
+	eventually(t, patience, "PostgreSQL takes no connection", func() (bool, string) {
+		_, err := c.places[0].api.Enqueue(t.Context(), []belfry.NewJob{{Task: "quick"}})
+		if err != nil && belfry.CodeOf(err) != belfry.Unavailable {
+			t.Errorf("a client is told %s: %v", belfry.CodeOf(err), err)
+		}
+		return err != nil && refused(), fmt.Sprint(err)
+	})
+	for _, why := range c.errorsLogged() {
+		t.Error(why)
+	}
+	fullDisk{}.Heal(c)
+	c.recovers()
+}
+
+// Delays are meant as delays: when the clock that decides is set back, what
+// waits for a moment after now does not wait for the old one.
+func TestChaosFoundAClockThatIsSetBackStallsNothing(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			if c := beforeAStep(t, database, sessionTTL); c != nil {
+				waiting := c.someWaiting()
+				c.setClock(-time.Hour)
+				c.goesOn(waiting)
+			}
+		})
+	}
+}
+
+// The same when it is set back while no node runs, as a machine without a
+// battery for its clock does with every start.
+func TestChaosFoundAClockThatIsSetBackBetweenTwoStartsStallsNothing(t *testing.T) {
+	t.Parallel()
+	if c := beforeAStep(t, "sqlite", sessionTTL); c != nil {
+		waiting := c.someWaiting()
+		c.kill(c.places[0])
+		c.setClock(-time.Hour)
+		c.ensure()
+		c.goesOn(waiting)
+	}
+}
+
+// beforeAStep is one node under way, with a clock that can be set. There is
+// none on SQLite in a short run.
+func beforeAStep(t *testing.T, database string, ttl time.Duration) *chaos {
+	o := setting{database, 1, fewRounds}
+	fromEnv(t, "BELFRY_E2E_ROUNDS", func(n int64) { o.rounds = int(n) })
+	if database == "sqlite" && !o.long() {
+		t.Log("left to make chaos, because it takes a build of its own; engine and store test the same")
+		return nil
+	}
+	c := newChaos(t, o)
+	c.places, c.ttl = c.places[:1], ttl
+	c.begin()
+	c.load.end()
+	c.recovers()
+	return c
+}
+
+// someWaiting are a job that is about to be retried, and one that runs.
+func (c *chaos) someWaiting() (ids []int64) {
+	c.t.Helper()
+	api := c.places[0].api
+	late := belfry.Task{
+		Name: "late", Command: &belfry.Command{Shell: `[ "$BELFRY_ATTEMPT" -gt 1 ]`},
+		Retry: belfry.Retry{MaxAttempts: 5, Delay: belfry.Duration(3 * time.Second), Backoff: belfry.BackoffFixed},
+	}
+	if _, err := api.CreateTask(c.t.Context(), late); err != nil && belfry.CodeOf(err) != belfry.Conflict {
+		c.t.Fatal(err)
+	}
+	for _, want := range []struct {
+		task  string
+		state belfry.JobState
+	}{{"late", belfry.JobScheduled}, {"long", belfry.JobRunning}} {
+		id := must[[]belfry.Enqueued](c.t)(api.Enqueue(c.t.Context(), []belfry.NewJob{{Task: want.task}}))[0].Job.ID
+		eventually(c.t, patience, "the job is "+string(want.state), func() (bool, string) {
+			j, err := api.Job(c.t.Context(), "default", id)
+			return err == nil && j.State == want.state, fmt.Sprint(j.State, err)
+		})
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// goesOn wants every delay to have come to its end, soon.
+func (c *chaos) goesOn(waiting []int64) {
+	c.t.Helper()
+	api := c.places[0].api
+	for _, id := range waiting {
+		c.done(id)
+	}
+	for _, name := range loops {
+		before := must[belfry.Schedule](c.t)(api.Schedule(c.t.Context(), "default", name))
+		eventually(c.t, patience, name+", which counts from the finish, goes on", func() (bool, string) {
+			now, err := api.Schedule(c.t.Context(), "default", name)
+			return err == nil && now.Runs >= before.Runs+3, fmt.Sprintf("%d runs, then %d, next %s, %v", before.Runs, now.Runs, now.NextAt, err)
+		})
+	}
+}
+
+// Leases count on the clock that decides. When it is set forward, a worker
+// that lives and renews has not been silent for as long, and keeps its jobs.
+func TestChaosFoundAClockThatIsSetForwardTakesNoJobFromWhoLives(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			c := beforeAStep(t, database, usualTTL)
+			if c == nil {
+				return
+			}
+			api := c.places[0].api
+			for i := range 3 {
+				held := c.someWaiting()[1] // one that runs
+				c.setClock(c.off + time.Hour)
+				c.done(held)
+				as := must[[]belfry.Attempt](t)(api.Attempts(t.Context(), "default", held))
+				if got := fmt.Sprint(outcomes(as)); got != "[ok]" {
+					t.Errorf("step %d: attempts %s", i, got)
+				}
+			}
+		})
+	}
+}
+
+func (c *chaos) done(id int64) {
+	c.t.Helper()
+	eventually(c.t, 2*patience, "the job is done", func() (bool, string) {
+		j, err := c.places[0].api.Job(c.t.Context(), "default", id)
+		return err == nil && j.State == belfry.JobSucceeded, fmt.Sprintf("%s is %s, due %s, %v", j.Task, j.State, j.DueAt, err)
+	})
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package e2e
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// check compares the history with the record.
+func (c *chaos) check() {
+	c.t.Helper()
+	r := c.record()
+	history := readHistory(c.t, c.history)
+	v := &verdict{t: c.t}
+	for _, why := range c.errorsLogged() {
+		v.errorf("%s", why)
+	}
+	seen := map[string]bool{}
+	for _, why := range c.load.refused {
+		if what := requestID.ReplaceAllString(why, ""); !seen[what] {
+			v.errorf("a client was refused: %s", why)
+			seen[what] = true
+		}
+	}
+	judge(v, r, history)
+	checkPromises(v, r, promises{c.load.acked, c.load.keyless, c.load.canceled})
+	for _, why := range c.strays {
+		v.errorf("%s", why)
+	}
+	c.summarize(v, r, history)
+}
+
+// record reads all that Belfry says has happened.
+func (c *chaos) record() record {
+	c.t.Helper()
+	api := c.places[0].api
+	r := record{jobs: map[int64]belfry.Job{}, attempts: map[int64][]belfry.Attempt{}, occurrences: map[string][]belfry.Occurrence{}, grid: grid, limits: map[string]int{"strait": narrowLimit}, mayFail: mayFail}
+	for _, j := range allJobs(c.t, api, belfry.JobFilter{}) {
+		r.jobs[j.ID] = j
+		r.attempts[j.ID] = must[[]belfry.Attempt](c.t)(api.Attempts(c.t.Context(), "default", j.ID))
+	}
+	for name := range grid {
+		r.occurrences[name] = allOccurrences(c.t, api, name)
+	}
+	for _, name := range loops {
+		r.occurrences[name] = allOccurrences(c.t, api, name)
+	}
+	return r
+}
+
+// summarize says what was gone through, and wants it to have been enough.
+func (c *chaos) summarize(v *verdict, r record, history []line) {
+	tries, reasons, runs, ends := map[belfry.Outcome]int{}, map[belfry.Reason]int{}, map[string]int{}, map[belfry.JobState]int{}
+	for _, as := range r.attempts {
+		for _, a := range as {
+			tries[a.Outcome]++
+		}
+	}
+	for _, list := range r.occurrences {
+		for _, o := range list {
+			if o.Decision == belfry.DecidedSkipped {
+				reasons[o.Reason] += o.Count
+			}
+		}
+	}
+	for _, j := range r.jobs {
+		runs[j.Schedule]++
+		ends[j.State]++
+	}
+	c.t.Logf("%d jobs by schedule %v, by end %v; %d acknowledged to clients, %d asked to end; attempts %v, nominal times skipped %v, %d lines of history, the clock off by %s",
+		len(r.jobs), runs, ends, len(c.load.acked)+len(c.load.keyless), len(c.load.canceled), tries, reasons, len(history), c.off)
+	if tries[belfry.OutcomeError] == 0 || tries[belfry.OutcomeSnoozed] == 0 || len(c.load.acked) < 10 || len(c.load.keyless) == 0 {
+		v.errorf("too little happened to prove anything")
+	}
+}
+
+// errorsLogged finds what nodes logged as errors: those that need a person.
+// Nothing that heals by itself is one. The same error is shown once.
+func (c *chaos) errorsLogged() map[string]string {
+	found := map[string]string{}
+	for _, p := range c.lives {
+		for text := range strings.Lines(p.stderr.String()) {
+			if _, what, is := strings.Cut(text, "level=ERROR"); is {
+				found[requestID.ReplaceAllString(what, "")] = p.name + " logged: " + text
+			}
+		}
+	}
+	return found
+}
+
+var requestID = regexp.MustCompile(`request(=| id )\w+`)

@@ -1,0 +1,312 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// grid is the schedules with a plan, and the distance of their nominal times.
+var grid = map[string]time.Duration{
+	"tick": time.Second, "tock": time.Second, "slow": time.Second, "flaky": 2 * time.Second,
+}
+
+// loops are the schedules that count from the finish of the run before.
+var loops = []string{"loop", "rough"}
+
+// narrow is the queue that all nodes together may not crowd.
+const (
+	narrow      = "narrow"
+	narrowLimit = 3
+)
+
+// noteDown is what every command does. One write to a file opened for
+// appending is one line, whoever else writes.
+const noteDown = `
+	note() { printf '%s %s %s %s %s %s\n' "$1" "$BELFRY_TASK" "$BELFRY_JOB_ID" "$BELFRY_ATTEMPT" "$BELFRY_LEASE" "${BELFRY_NOMINAL_TIME:--}" >> "$HISTORY"; }
+	note start
+	for _ in $BEATS; do sleep "$PACE"; note beat; done
+	case "$BELFRY_TASK" in
+	flaky) if [ "$BELFRY_ATTEMPT" -lt 3 ]; then note error; exit 1; fi ;;
+	rough) if [ $((BELFRY_JOB_ID % 2)) = 0 ]; then note error; exit 1; fi ;;
+	doomed) note error; exit 1 ;;
+	esac
+	note end
+`
+
+// note is the same from here.
+func note(history, what, task string, job int64, attempt int, lease int64) error {
+	f, err := os.OpenFile(history, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%s %s %d %d %d -\n", what, task, job, attempt, lease)
+	return errors.Join(err, f.Close())
+}
+
+// mayFail are the tasks whose jobs may use up all their attempts.
+var mayFail = []string{"doomed", "rough"}
+
+// definitions cover every way in which a run may meet another and a missed
+// run be made up for.
+func definitions(history string) belfry.Manifest {
+	task := func(name, pace, beats string) belfry.Task {
+		return belfry.Task{
+			Name: name, Timeout: belfry.MaxTimeout, // or a step of the clock would end it
+			Retry:   belfry.Retry{MaxAttempts: 90, Delay: belfry.Duration(100 * time.Millisecond), Backoff: belfry.BackoffFixed},
+			Command: &belfry.Command{Shell: noteDown, Env: map[string]string{"PACE": pace, "BEATS": beats, "HISTORY": history}},
+		}
+	}
+	few := func(t belfry.Task, attempts int) belfry.Task {
+		t.Retry.MaxAttempts = attempts
+		return t
+	}
+	strait := task("strait", "0.1", "1 2 3 4")
+	strait.Queue = narrow
+	nap := task("nap", "", "")
+	nap.Command, nap.Kind, nap.Queue = nil, belfry.KindFunc, "naps"
+	cron := []belfry.Rule{{Cron: "* * * * * *"}}
+	every := func(d time.Duration) []belfry.Rule { return []belfry.Rule{{Every: belfry.Duration(d)}} }
+	finish := []belfry.Rule{{Every: belfry.Duration(time.Second), Anchor: belfry.AnchorFinish}}
+	return belfry.Manifest{
+		Queues: []belfry.Queue{{Name: narrow, GlobalLimit: narrowLimit}, {Name: "naps"}},
+		Tasks: []belfry.Task{
+			task("quick", "0", ""), task("middling", "0.1", "1 2 3"), task("long", "0.35", "1 2 3 4"), task("flaky", "0", ""), strait, nap,
+			few(task("doomed", "0", ""), 2), few(task("rough", "0.2", "1"), 1),
+		},
+		Schedules: []belfry.Schedule{
+			{Name: "tick", Task: "quick", Rules: cron, Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupLatest},
+			{Name: "tock", Task: "middling", Rules: every(time.Second), Overlap: belfry.OverlapBufferAll, Catchup: belfry.CatchupAll, CatchupMax: 20},
+			{Name: "slow", Task: "long", Rules: every(time.Second), Overlap: belfry.OverlapSkip, Catchup: belfry.CatchupAll, CatchupMax: 20},
+			{Name: "flaky", Task: "flaky", Rules: every(2 * time.Second), Overlap: belfry.OverlapAllow, Catchup: belfry.CatchupNone},
+			{Name: "loop", Task: "quick", Rules: finish},
+			{Name: "rough", Task: "rough", Rules: finish},
+		},
+	}
+}
+
+// load is what clients ask for all the while, and what they were told.
+type load struct {
+	c    *chaos
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu       sync.Mutex
+	acked    map[string]int64 // what a client was told: key -> job
+	keyless  []int64          // the same, without a key
+	canceled map[int64]bool   // asked to end
+	refused  []string         // answers to clients that should not be
+}
+
+func startLoad(c *chaos) *load {
+	ctx, stop := context.WithCancel(c.t.Context())
+	l := &load{c: c, stop: stop, acked: map[string]int64{}, canceled: map[int64]bool{}}
+	c.t.Cleanup(l.end)
+	for i, do := range []func(context.Context, *rand.Rand){l.single, l.batches, l.plain, l.meddle} {
+		random := rand.New(rand.NewPCG(c.seed, uint64(2+i)))
+		l.done.Go(func() { do(ctx, random) })
+	}
+	// Longer than the load: what was asked for is also done.
+	l.nap(c)
+	return l
+}
+
+func (l *load) end() {
+	l.stop()
+	l.done.Wait()
+}
+
+// some is a random part of a span.
+func some(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+
+// drawJob is a job under a key. Its memory outlives the steps of the clock.
+func drawJob(r *rand.Rand, key string) belfry.NewJob {
+	tasks := []string{"quick", "quick", "middling", "flaky", "strait", "nap", "doomed"}
+	j := belfry.NewJob{Task: tasks[r.IntN(len(tasks))], Key: key, KeyWindow: belfry.MaxKeyWindow}
+	if r.IntN(4) == 0 {
+		j.Delay = belfry.Duration(some(r, 2*time.Second))
+	}
+	return j
+}
+
+// single asks for one job after the other, and does not let go of one before
+// some node has acknowledged it.
+func (l *load) single(ctx context.Context, r *rand.Rand) {
+	for i := range forever(ctx, 80*time.Millisecond) {
+		l.insist(ctx, r, drawJob(r, fmt.Sprintf("key-%d", i)))
+	}
+}
+
+// batches does the same with several at once.
+func (l *load) batches(ctx context.Context, r *rand.Rand) {
+	for i := range forever(ctx, time.Second) {
+		var list []belfry.NewJob
+		for n := range 2 + r.IntN(6) {
+			list = append(list, drawJob(r, fmt.Sprintf("batch-%d-%d", i, n)))
+		}
+		l.insist(ctx, r, list...)
+	}
+}
+
+func (l *load) insist(ctx context.Context, r *rand.Rand, list ...belfry.NewJob) {
+	for range forever(ctx, 80*time.Millisecond) {
+		if l.ask(ctx, r, list...) {
+			return
+		}
+	}
+}
+
+// plain asks for jobs without a key, once.
+func (l *load) plain(ctx context.Context, r *rand.Rand) {
+	for range forever(ctx, 400*time.Millisecond) {
+		l.ask(ctx, r, belfry.NewJob{Task: "quick"})
+	}
+}
+
+// ask reports whether the jobs were acknowledged.
+func (l *load) ask(ctx context.Context, r *rand.Rand, list ...belfry.NewJob) bool {
+	var made []belfry.Enqueued
+	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api *httpapi.Client) (err error) {
+		made, err = api.Enqueue(ctx, list)
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, m := range made {
+		if list[i].Key == "" {
+			l.keyless = append(l.keyless, m.Job.ID)
+		} else {
+			l.acked[list[i].Key] = m.Job.ID
+		}
+	}
+	return told
+}
+
+// tell goes to any node with something to do, and reports whether it was
+// done. A node may be away; it may not refuse.
+func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *httpapi.Client) error) bool {
+	api := l.c.places[r.IntN(len(l.c.places))].api
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	err := do(ctx, api)
+	if err != nil && ctx.Err() == nil && belfry.CodeOf(err) != belfry.Unavailable {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refused = append(l.refused, fmt.Sprintf("%s: %s: %v", what, belfry.CodeOf(err), err))
+	}
+	return err == nil
+}
+
+// meddle cancels a job, or pauses for a moment what goes on.
+func (l *load) meddle(ctx context.Context, r *rand.Rand) {
+	for range forever(ctx, 1300*time.Millisecond) {
+		switch r.IntN(3) {
+		case 0:
+			if id := l.drawAcked(r); id > 0 {
+				l.tell(ctx, r, "cancel", func(ctx context.Context, api *httpapi.Client) error {
+					_, err := api.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{id}, Note: "chaos"})
+					return err
+				})
+			}
+		case 1:
+			l.tell(ctx, r, "pause queue", func(ctx context.Context, api *httpapi.Client) error {
+				_, err := api.PauseQueue(ctx, narrow, "chaos")
+				return err
+			})
+			l.resume(ctx, r, "resume queue", func(ctx context.Context, api *httpapi.Client) error {
+				_, err := api.ResumeQueue(ctx, narrow)
+				return err
+			})
+		case 2:
+			l.tell(ctx, r, "pause schedule", func(ctx context.Context, api *httpapi.Client) error {
+				_, err := api.PauseSchedule(ctx, "default", "tick", "chaos")
+				return err
+			})
+			catchUp := r.IntN(2) == 0
+			l.resume(ctx, r, "resume schedule", func(ctx context.Context, api *httpapi.Client) error {
+				_, err := api.ResumeSchedule(ctx, "default", "tick", catchUp)
+				return err
+			})
+		}
+	}
+}
+
+// resume insists: what is paused now would stay so.
+func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, *httpapi.Client) error) {
+	for range forever(ctx, 200*time.Millisecond) {
+		if l.tell(ctx, r, what, do) {
+			return
+		}
+	}
+}
+
+// drawAcked is a job that was asked for lately.
+func (l *load) drawAcked(r *rand.Rand) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.acked) == 0 {
+		return 0
+	}
+	var ids []int64
+	for _, id := range l.acked {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	id := ids[len(ids)-1-r.IntN(min(len(ids), 5))]
+	l.canceled[id] = true
+	return id
+}
+
+// nap runs a remote worker with a handler that puts its jobs off twice.
+func (l *load) nap(c *chaos) {
+	var h worker.Handlers
+	worker.Handle(&h, "nap", func(ctx context.Context, _ struct{}) (struct{}, error) {
+		j, _ := worker.JobFrom(ctx)
+		tell := func(what string) error { return note(c.history, what, j.Task, j.ID, j.Attempt, j.Lease) }
+		if err := tell("start"); err != nil {
+			return struct{}{}, err
+		}
+		if j.Snoozes < 2 {
+			return struct{}{}, errors.Join(tell("snooze"), worker.Snooze(300*time.Millisecond))
+		}
+		return struct{}{}, tell("end")
+	})
+	w, err := worker.New(worker.Options{
+		Broker: c.places[0].api, Name: "napper", Handlers: &h, Queues: map[string]int{"naps": 4}, Lease: sessionTTL, Grace: time.Second,
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(c.t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { _ = w.Run(ctx) })
+	c.t.Cleanup(func() {
+		stop()
+		done.Wait()
+	})
+}
+
+// forever counts from 0, at a pace, until the context ends.
+func forever(ctx context.Context, pace time.Duration) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
+		for i := 0; ctx.Err() == nil && yield(i); i++ {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}
+}

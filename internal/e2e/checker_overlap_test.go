@@ -1,0 +1,113 @@
+//go:build linux || darwin
+
+package e2e
+
+import "github.com/belfry-run/belfry"
+
+// What a handler does cannot be undone, so what must not happen at the same
+// time is looked for in what the handlers wrote and nowhere else. An attempt
+// lived at least from its first line to its last, and the order of lines is
+// the order of events: what overlaps here has overlapped.
+//
+// Two things excuse an attempt. The process of its node was frozen, which
+// keeps the node from ending what it started; or the clock on which leases
+// count was set. From then on, or for a freeze from the end of the lease,
+// whoever was given up may live beside his successor, until he learns of it.
+// Nothing else does: a node that was killed takes its commands along, and one
+// that cannot reach the database ends them before its lease does.
+
+// Marks are lines that the test writes between those of the handlers, with
+// the name of a node, or of all, in the place of the task.
+const (
+	markFreeze = "freeze"
+	markThaw   = "thaw"
+	markLapse  = "lapse"
+	everybody  = "*"
+)
+
+func (l line) mark() bool {
+	return l.what == markFreeze || l.what == markThaw || l.what == markLapse
+}
+
+// try is one attempt.
+type try struct{ job, lease int64 }
+
+// tries finds attempts in the record.
+func (r record) tries() map[try]belfry.Attempt {
+	all := map[try]belfry.Attempt{}
+	for id, as := range r.attempts {
+		for _, a := range as {
+			all[try{id, a.Lease}] = a
+		}
+	}
+	return all
+}
+
+// excused says from which line on a session may have been given up while its
+// node knows nothing of it.
+func excused(r record, history []line) map[string]int {
+	all, from, living := r.tries(), map[string]int{}, map[string]string{} // session -> worker
+	for i, l := range history {
+		switch {
+		case l.what == "start":
+			if a, ok := all[try{l.job, l.lease}]; ok {
+				living[a.Session] = a.Worker
+			}
+		case l.what == markLapse:
+			for session, worker := range living {
+				if _, before := from[session]; !before && (l.task == worker || l.task == everybody) {
+					from[session] = i
+				}
+			}
+		}
+	}
+	return from
+}
+
+// checkOverlap wants no attempt to live on after another of its job, and no
+// limit to be exceeded, at any moment.
+func checkOverlap(v *verdict, r record, history []line) {
+	all, from := r.tries(), excused(r, history)
+	last := map[try]int{}
+	for i, l := range history {
+		if !l.mark() {
+			last[try{l.job, l.lease}] = i
+		}
+	}
+	free := func(t try, i int) bool {
+		a, known := all[t]
+		at, lapsed := from[a.Session]
+		return known && lapsed && at <= i && a.Outcome == belfry.OutcomeLost
+	}
+	newest, alive := map[int64]int64{}, map[string]map[try]bool{}
+	for i, l := range history {
+		if l.mark() {
+			continue
+		}
+		t := try{l.job, l.lease}
+		if l.lease < newest[l.job] && !free(t, i) {
+			v.errorf("job %d: %s under lease %d came after lease %d had started", l.job, l.what, l.lease, newest[l.job])
+		}
+		newest[l.job] = max(newest[l.job], l.lease)
+		limit := r.limits[l.task]
+		if limit == 0 {
+			continue
+		}
+		if alive[l.task] == nil {
+			alive[l.task] = map[try]bool{}
+		}
+		alive[l.task][t] = true
+		n := 0
+		for t := range alive[l.task] {
+			if !free(t, i) {
+				n++
+			}
+		}
+		if l.what == "start" && n > limit {
+			v.errorf("line %d: %d of %s at the same time, and %d may be: %v", i, n, l.task, limit, alive[l.task])
+		}
+		if last[t] == i {
+			delete(alive[l.task], t)
+		}
+	}
+}

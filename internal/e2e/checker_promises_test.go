@@ -1,0 +1,41 @@
+//go:build linux || darwin
+
+package e2e
+
+import "github.com/belfry-run/belfry"
+
+// promises are what clients were told.
+type promises struct {
+	acked    map[string]int64 // key -> job
+	keyless  []int64
+	canceled map[int64]bool // may have been canceled
+}
+
+// checkPromises wants every job that a client was told of, once.
+func checkPromises(v *verdict, r record, p promises) {
+	keys := map[string]int64{}
+	for id, j := range r.jobs {
+		if j.State == belfry.JobCanceled && j.Reason != belfry.ReasonPaused && !p.canceled[id] {
+			v.errorf("job %d was canceled: %s %s, and nobody asked for that", id, j.Reason, j.Note)
+		}
+		if j.Key == "" {
+			continue
+		}
+		if other, twice := keys[j.Key]; twice {
+			v.errorf("key %s has jobs %d and %d", j.Key, other, id)
+		}
+		keys[j.Key] = id
+	}
+	for key, id := range p.acked {
+		if j := r.jobs[id]; j.Key != key || !j.State.Final() || j.State == belfry.JobSkipped {
+			v.errorf("job %d was acknowledged for %s, and is %q for %q", id, key, j.State, j.Key)
+		}
+	}
+	seen := map[int64]bool{}
+	for _, id := range p.keyless {
+		if j := r.jobs[id]; seen[id] || j.State != belfry.JobSucceeded {
+			v.errorf("job %d was acknowledged, and is %q (told of before: %t)", id, j.State, seen[id])
+		}
+		seen[id] = true
+	}
+}

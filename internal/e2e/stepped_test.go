@@ -1,0 +1,113 @@
+//go:build linux
+
+package e2e
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Go program asks the kernel for the time and nobody in between, so no
+// library can step its clock. The program under test is therefore built once
+// more, from the same sources, with one line of the standard library changed:
+// time.Now adds what a file says. Monotonic readings stay true, as they do when
+// an operator sets the clock.
+
+//go:embed testdata/steppedclock.go
+var steppedSource string
+
+const (
+	nowReads = "	sec, nsec, mono := runtimeNow()\n	if mono == 0 {"
+	nowSteps = "	sec, nsec, mono := runtimeNow()\n	sec += step()\n	if mono == 0 {"
+)
+
+var stepped struct {
+	once sync.Once
+	path string
+	err  string
+}
+
+// steppedBelfry is the program with a clock that can be set.
+func steppedBelfry(t testing.TB) string {
+	t.Helper()
+	stepped.once.Do(func() { stepped.path, stepped.err = buildStepped(t) })
+	if stepped.err != "" {
+		t.Fatal(stepped.err)
+	}
+	return stepped.path
+}
+
+func buildStepped(t testing.TB) (path, failed string) {
+	t.Helper()
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", "ask for GOROOT: " + err.Error()
+	}
+	library := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time")
+	text, err := os.ReadFile(filepath.Join(library, "time.go"))
+	if err != nil {
+		return "", err.Error()
+	}
+	if strings.Count(string(text), nowReads) != 1 {
+		return "", "time.Now of " + runtime.Version() + " is not as this test knows it: adapt nowReads"
+	}
+	dir := filepath.Join(binDir, "stepped")
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(library, "time.go"):    filepath.Join(dir, "time.go"),
+		filepath.Join(library, "stepped.go"): filepath.Join(dir, "stepped.go"),
+	}})
+	if err != nil {
+		return "", err.Error()
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err.Error()
+	}
+	for name, text := range map[string]string{
+		"time.go": strings.Replace(string(text), nowReads, nowSteps, 1), "stepped.go": steppedSource, "overlay.json": string(overlay),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return "", err.Error()
+		}
+	}
+	path = filepath.Join(dir, "belfry")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", "build belfry with a clock that can be set: " + err.Error() + "\n" + string(out)
+	}
+	return path, ""
+}
+
+// steppedTime sets the clock of such programs.
+type steppedTime struct{ file string }
+
+func stepTime(t testing.TB) (steppedTime, string) {
+	t.Helper()
+	f := steppedTime{filepath.Join(t.TempDir(), "clock")}
+	if err := os.WriteFile(f.file, make([]byte, 8), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f, "BELFRY_E2E_CLOCK=" + f.file
+}
+
+func (f steppedTime) set(t testing.TB, by time.Duration) {
+	t.Helper()
+	file, err := os.OpenFile(f.file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // WriteAt says what went wrong
+	var text [8]byte
+	binary.NativeEndian.PutUint64(text[:], uint64(int64(by.Seconds())))
+	if _, err := file.WriteAt(text[:], 0); err != nil {
+		t.Fatal(err)
+	}
+}

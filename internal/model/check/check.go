@@ -1,0 +1,322 @@
+// Package check explores every state that a small specification can reach, and
+// says what of its promises does not hold, with the shortest way there.
+//
+// A specification is a comparable state, a function that lists the steps out
+// of one, and three kinds of promise: what holds in every state, what every
+// step keeps, and what can still happen from every state. Exploration is
+// breadth first and keeps the whole graph, so that tests can also walk it.
+package check
+
+import (
+	"fmt"
+	"hash/maphash"
+	"strings"
+)
+
+// Step is one way out of a state: what happens, and what is so afterwards.
+type Step[S, A comparable] struct {
+	Act A
+	To  S
+	// Own is set when the system does this by itself, sooner or later. What
+	// people do to it, and what breaks, is not its own; nothing that has to
+	// happen may count on that.
+	Own bool
+}
+
+// Spec is a specification.
+type Spec[S, A comparable] struct {
+	Init []S
+	// Next appends the steps out of a state and returns the longer slice.
+	Next func(s S, steps []Step[S, A]) []Step[S, A]
+	// Always holds in every state that can be reached.
+	Always []Always[S]
+	// Each holds for every step that can be taken.
+	Each []Each[S, A]
+	// Can is what the system can do by itself from every state.
+	Can []Can[S, A]
+	// Show describes a state, a line for each part. Traces show the lines that
+	// a step has changed.
+	Show func(s S) []string
+	// Bound is the most states to keep. More are an error, not a violation.
+	// Default: two million.
+	Bound int
+}
+
+// Always is an invariant. Holds says what is wrong with a state.
+type Always[S comparable] struct {
+	Name  string
+	Holds func(s S) error
+}
+
+// Each is an invariant of steps.
+type Each[S, A comparable] struct {
+	Name  string
+	Holds func(from S, act A, to S) error
+}
+
+// Can is a promise that something good stays possible: from every state in
+// which From holds (nil: every state) the system's own steps lead to a state
+// that is Good, or to a step that is a Goal. Where it fails, the system is
+// caught in a dead loop, or stands still.
+type Can[S, A comparable] struct {
+	Name string
+	From func(s S) bool
+	Good func(s S) bool
+	Goal func(from S, act A, to S) bool
+}
+
+// Violation is a promise that does not hold, and the shortest way to see it.
+type Violation struct {
+	Name  string
+	Err   error
+	Trace []string // the first state, then an act and what it changed for each step
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s: %v\n%s", v.Name, v.Err, strings.Join(v.Trace, "\n"))
+}
+
+// Graph is everything that was explored. The first states are the initial
+// ones; edges lie in the order of the states they leave.
+type Graph[S, A comparable] struct {
+	States []S
+	Acts   []A // by [Edge.Act]
+	Edges  []Edge
+	first  []int32 // of States: where its edges begin; one more for the end
+	parent []int32 // of States: the edge that found it, or -1
+	from   []int32 // of States: the state that found it
+}
+
+// Edge is a step in a graph.
+type Edge struct {
+	To  int32
+	Act uint16
+	Own bool
+}
+
+// Out is where the edges out of a state lie in Edges.
+func (g *Graph[S, A]) Out(state int32) (begin, end int32) { return g.first[state], g.first[state+1] }
+
+// defaultBound keeps an endless specification from eating the machine.
+const defaultBound = 2_000_000
+
+// Explore visits every state and checks every promise. The graph is whole
+// unless there is an error: a [*Violation] if a promise does not hold.
+func Explore[S, A comparable](spec Spec[S, A]) (*Graph[S, A], error) {
+	if spec.Bound == 0 {
+		spec.Bound = defaultBound
+	}
+	g := &Graph[S, A]{}
+	seen, acts := newIndex(g), map[A]uint16{}
+	visit := func(s S, from, edge int32) (int32, error) {
+		id, known := seen.find(s)
+		if known {
+			return id, nil
+		}
+		g.States, g.from, g.parent = append(g.States, s), append(g.from, from), append(g.parent, edge)
+		for _, p := range spec.Always {
+			if err := p.Holds(s); err != nil {
+				return id, spec.violation(g, p.Name, err, id)
+			}
+		}
+		if len(g.States) > spec.Bound {
+			return id, fmt.Errorf("more than %d states", spec.Bound)
+		}
+		return id, nil
+	}
+	for _, s := range spec.Init {
+		if _, err := visit(s, -1, -1); err != nil {
+			return g, err
+		}
+	}
+	var steps []Step[S, A]
+	for at := int32(0); int(at) < len(g.States); at++ {
+		g.first = append(g.first, int32(len(g.Edges)))
+		from := g.States[at]
+		steps = spec.Next(from, steps[:0])
+		for _, step := range steps {
+			act, known := acts[step.Act]
+			if !known {
+				act = uint16(len(g.Acts))
+				acts[step.Act] = act
+				g.Acts = append(g.Acts, step.Act)
+			}
+			edge := int32(len(g.Edges))
+			g.Edges = append(g.Edges, Edge{Act: act, Own: step.Own})
+			for _, p := range spec.Each {
+				if err := p.Holds(from, step.Act, step.To); err != nil {
+					v := spec.violation(g, p.Name, err, at)
+					v.Trace = append(v.Trace, spec.line(len(v.Trace), step.Act, from, step.To))
+					return g, v
+				}
+			}
+			to, err := visit(step.To, at, edge)
+			if err != nil {
+				return g, err
+			}
+			g.Edges[edge].To = to
+		}
+	}
+	g.first = append(g.first, int32(len(g.Edges)))
+	return g, spec.live(g)
+}
+
+// index finds states by their hash. A map would keep every state twice, which
+// is most of the memory.
+type index[S, A comparable] struct {
+	g    *Graph[S, A]
+	seed maphash.Seed
+	ids  []int32 // of States, + 1; open addressing, at most half full
+}
+
+func newIndex[S, A comparable](g *Graph[S, A]) *index[S, A] {
+	return &index[S, A]{g: g, seed: maphash.MakeSeed(), ids: make([]int32, 1<<10)}
+}
+
+// find returns the place of a state, or the place that it takes now: the end.
+func (x *index[S, A]) find(s S) (id int32, known bool) {
+	if 2*len(x.g.States) >= len(x.ids) {
+		x.ids = make([]int32, 2*len(x.ids))
+		for id := range x.g.States {
+			*x.slot(x.g.States[id]) = int32(id + 1)
+		}
+	}
+	at := x.slot(s)
+	if *at > 0 {
+		return *at - 1, true
+	}
+	*at = int32(len(x.g.States) + 1)
+	return *at - 1, false
+}
+
+func (x *index[S, A]) slot(s S) *int32 {
+	mask := uint64(len(x.ids) - 1)
+	for i := maphash.Comparable(x.seed, s) & mask; ; i = (i + 1) & mask {
+		if id := x.ids[i]; id == 0 || x.g.States[id-1] == s {
+			return &x.ids[i]
+		}
+	}
+}
+
+// live checks that what has to stay possible does, by walking back from what
+// is good along the system's own steps.
+func (spec Spec[S, A]) live(g *Graph[S, A]) error {
+	if len(spec.Can) == 0 {
+		return nil
+	}
+	back := backwards(g)
+	for _, p := range spec.Can {
+		if id := spec.stuck(g, back, p); id >= 0 {
+			return spec.violation(g, p.Name, fmt.Errorf("cannot happen any more from here, whatever the system does by itself"), id)
+		}
+	}
+	return nil
+}
+
+// stuck is the first state from which p cannot happen, or -1.
+func (spec Spec[S, A]) stuck(g *Graph[S, A], back reverse, p Can[S, A]) int32 {
+	can := make([]bool, len(g.States))
+	var todo []int32
+	mark := func(id int32) {
+		if !can[id] {
+			can[id] = true
+			todo = append(todo, id)
+		}
+	}
+	for i := range g.States {
+		id := int32(i)
+		if p.Good != nil && p.Good(g.States[i]) {
+			mark(id)
+		}
+		if p.Goal == nil {
+			continue
+		}
+		for _, e := range g.Edges[g.first[id]:g.first[id+1]] {
+			if e.Own && p.Goal(g.States[i], g.Acts[e.Act], g.States[e.To]) {
+				mark(id)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, from := range back.from[back.first[id]:back.first[id+1]] {
+			mark(from)
+		}
+	}
+	for i := range g.States {
+		if !can[i] && (p.From == nil || p.From(g.States[i])) {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// reverse is where the system's own steps into a state come from.
+type reverse struct{ first, from []int32 }
+
+func backwards[S, A comparable](g *Graph[S, A]) reverse {
+	r := reverse{first: make([]int32, len(g.States)+1)}
+	for _, e := range g.Edges {
+		if e.Own {
+			r.first[e.To+1]++
+		}
+	}
+	for i := range g.States {
+		r.first[i+1] += r.first[i]
+	}
+	r.from = make([]int32, r.first[len(g.States)])
+	next := append([]int32(nil), r.first...)
+	for i := range g.States {
+		for _, e := range g.Edges[g.first[i]:g.first[i+1]] {
+			if e.Own {
+				r.from[next[e.To]] = int32(i)
+				next[e.To]++
+			}
+		}
+	}
+	return r
+}
+
+// violation tells how the state was reached.
+func (spec Spec[S, A]) violation(g *Graph[S, A], name string, err error, id int32) *Violation {
+	var way []int32
+	for at := id; at >= 0; at = g.from[at] {
+		way = append(way, at)
+	}
+	v := &Violation{Name: name, Err: err}
+	for i := len(way) - 1; i >= 0; i-- {
+		at := way[i]
+		if g.parent[at] < 0 {
+			v.Trace = append(v.Trace, "   0. "+strings.Join(spec.show(g.States[at]), "; "))
+			continue
+		}
+		v.Trace = append(v.Trace, spec.line(len(v.Trace), g.Acts[g.Edges[g.parent[at]].Act], g.States[g.from[at]], g.States[at]))
+	}
+	return v
+}
+
+func (spec Spec[S, A]) show(s S) []string {
+	if spec.Show == nil {
+		return []string{fmt.Sprintf("%+v", s)}
+	}
+	return spec.Show(s)
+}
+
+// line is one step of a trace: the act, and the lines that are new with it.
+func (spec Spec[S, A]) line(n int, act A, from, to S) string {
+	before := map[string]bool{}
+	for _, l := range spec.show(from) {
+		before[l] = true
+	}
+	var changed []string
+	for _, l := range spec.show(to) {
+		if !before[l] {
+			changed = append(changed, l)
+		}
+	}
+	if len(changed) == 0 {
+		changed = []string{"nothing else changes"}
+	}
+	return fmt.Sprintf("%4d. %-40s %s", n, fmt.Sprint(act), strings.Join(changed, "; "))
+}

@@ -1,0 +1,151 @@
+package model
+
+// claim is the life of a claim. It has two parts that others may come between:
+// it looks, by a snapshot, for ready jobs without a lease, and then it locks
+// their rows, draws a number and inserts leases. Under read committed a row
+// that changed since the look is judged as it is when it is locked. A lease
+// that came since is no change of the job's row: only the primary key of
+// leases stops the second one.
+func (g *stepper) claim(w int) {
+	x := &g.from.Workers[w]
+	switch x.Claim.Phase {
+	case Idle:
+		if x.Session > 0 && !x.Frozen {
+			g.claimLook(w)
+		}
+	case Asked:
+		s := g.from
+		g.claimAct(&s, w)
+		g.receiveNow(&s, w)
+		g.add(Claim, w, 0, s)
+		s = g.from
+		s.Workers[w].Claim.Phase = Idle
+		g.unlockQueue(&s, w)
+		g.add(ClaimDies, w, 0, s)
+	case Answered:
+		if !x.Frozen {
+			g.receive(w)
+		}
+		s := g.from
+		s.Workers[w].Claim.Phase = Idle
+		g.add(LoseClaim, w, 0, s)
+	}
+}
+
+func (g *stepper) claimLook(w int) {
+	s := g.from
+	x := &s.Workers[w]
+	if !s.alive(x.Session) {
+		g.stop(x)
+		g.add(GiveUp, w, 0, s)
+		return
+	}
+	room := MaxJobs
+	if g.Limit > 0 {
+		if s.Queue > 0 {
+			return // it waits for the row of the queue
+		}
+		room = g.Limit - s.running()
+	}
+	picks := uint8(0)
+	for j := range s.Jobs {
+		if s.Jobs[j].State == Ready && !s.leased(j) && room > 0 {
+			picks |= 1 << j
+			room--
+		}
+	}
+	if picks == 0 {
+		return
+	}
+	x.Claim = ClaimCall{Phase: Asked, Session: x.Session, Jobs: picks}
+	if !g.Split {
+		g.claimAct(&s, w)
+		g.receiveNow(&s, w)
+		g.add(Claim, w, 0, s)
+		return
+	}
+	if g.Limit > 0 && g.has(LimitLocksQueue) {
+		s.Queue = uint8(w + 1)
+	}
+	if !g.has(NumberAfterLock) {
+		s.Number++
+		x.Claim.Number = s.Number
+	}
+	g.add(ClaimLook, w, 0, s)
+}
+
+func (g *stepper) unlockQueue(s *State, w int) {
+	if s.Queue == uint8(w+1) {
+		s.Queue = 0
+	}
+}
+
+// claimAct leases what was picked and is still to be had.
+func (g *stepper) claimAct(s *State, w int) {
+	c := &s.Workers[w].Claim
+	g.unlockQueue(s, w)
+	number := c.Number
+	if g.has(NumberAfterLock) {
+		s.Number++
+		number = s.Number
+	}
+	got := uint8(0)
+	for j := range s.Jobs {
+		switch {
+		case c.Jobs&(1<<j) == 0:
+		case s.Jobs[j].State != Ready && g.has(ClaimChecksAgain):
+		case !s.alive(c.Session) && g.has(ClaimLocksSession):
+		default:
+			if g.insert(s, j, Lease{Number: number, Session: c.Session}) {
+				got |= 1 << j
+			}
+		}
+	}
+	c.Jobs, c.Number, c.Phase = got, number, Answered
+	if got == 0 || !g.Loose && (c.Session != s.Workers[w].Session || c.Age > claimWait && g.has(LateClaimDropped)) {
+		c.Phase = Idle // nothing to answer, or nobody to hear it
+	}
+}
+
+// insert adds a lease unless there is one.
+func (g *stepper) insert(s *State, j int, l Lease) bool {
+	for i := range s.Leases[j] {
+		if s.Leases[j][i].Number == 0 {
+			s.Leases[j][i] = l
+			return true
+		}
+		if g.has(UniqueLease) {
+			return false
+		}
+	}
+	return false
+}
+
+// receiveNow gives a worker its jobs where answers take no time.
+func (g *stepper) receiveNow(s *State, w int) {
+	if x := &s.Workers[w]; !g.SlowClaim && x.Claim.Phase == Answered {
+		g.take(s, x)
+	}
+}
+
+// take begins to run what a claim brought.
+func (g *stepper) take(s *State, w *Worker) {
+	for j := range w.Runs {
+		if w.Claim.Jobs&(1<<j) != 0 {
+			s.Twice = s.Twice || w.Runs[j] > 0 && !g.Loose
+			w.Runs[j] = w.Claim.Number
+		}
+	}
+	w.Claim.Phase = Idle
+}
+
+// receive is the worker's part of the answer.
+func (g *stepper) receive(w int) {
+	s := g.from
+	x := &s.Workers[w]
+	if x.Claim.Session != x.Session {
+		return // its session is over: it will not be taken
+	}
+	g.take(&s, x)
+	g.add(Receive, w, 0, s)
+}

@@ -1,0 +1,242 @@
+package model
+
+import "github.com/belfry-run/belfry/internal/model/check"
+
+// Spec is the specification of a world, with everything it promises.
+func (c Config) Spec() check.Spec[State, Act] {
+	return check.Spec[State, Act]{
+		Init: []State{c.first()}, Next: c.Next, Show: c.Show,
+		Always: c.always(), Each: c.each(), Can: c.can(),
+	}
+}
+
+func (c Config) first() State {
+	var s State
+	for j := range c.Jobs {
+		s.Jobs[j].State = Ready
+	}
+	if c.TTL == 0 {
+		for w := range c.Workers {
+			s.Sessions[w].Life = Alive
+			s.Workers[w].Session = uint8(w + 1)
+		}
+	}
+	if c.Plan > 0 {
+		s.Schedule = Schedule{State: Active, Next: 1}
+	}
+	if c.Loop {
+		s.Schedule = Schedule{State: Active, When: Now, MarkNow: true}
+	}
+	return c.canonical(s)
+}
+
+// stepper gathers the steps out of one state.
+type stepper struct {
+	Config
+	from  State
+	steps []check.Step[State, Act]
+}
+
+// add takes a step to a state. Its verb says whether the system does it by
+// itself.
+func (g *stepper) add(verb Verb, who, job int, to State) {
+	act := Act{verb, uint8(who), uint8(job)}
+	g.steps = append(g.steps, check.Step[State, Act]{Act: act, To: g.canonical(to), Own: act.Own()})
+}
+
+// Next lists the steps out of a state.
+func (c Config) Next(s State, steps []check.Step[State, Act]) []check.Step[State, Act] {
+	g := &stepper{c, s, steps}
+	if c.over(&s) {
+		return steps
+	}
+	g.tick()
+	for w := range c.Workers {
+		g.life(w)
+		g.claim(w)
+		if c.TTL > 0 {
+			g.renew(w)
+		}
+		for j := range MaxJobs {
+			g.finish(w, j)
+		}
+	}
+	g.release()
+	g.promote()
+	g.people()
+	if s.Schedule.State != NoSchedule {
+		g.schedule()
+	}
+	return g.steps
+}
+
+// over reports that nothing can come any more that would be worth a look: all
+// has ended, and nothing travels.
+func (c Config) over(s *State) bool {
+	if s.Schedule.State == Active || s.Schedule.State == Paused || c.Ask {
+		return false
+	}
+	for j := range s.Jobs {
+		if s.Jobs[j].State.Live() || s.leased(j) {
+			return false
+		}
+	}
+	for w := range s.Workers {
+		x := &s.Workers[w]
+		if x.Claim.Phase != Idle || x.Renew.Phase != Idle {
+			return false
+		}
+		for j := range x.Runs {
+			if x.Runs[j] > 0 || x.Finish[j].Number > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// tick lets time pass, and does what happens with it: fences fall, calls are
+// given up.
+func (g *stepper) tick() {
+	s := g.from
+	if g.Plan > 0 {
+		if int(s.Now) <= g.Plan { // how late it is after the last nominal time makes no difference
+			s.Now++
+		}
+		if s.Schedule.State == Paused && int(s.Now) <= g.Plan {
+			s.Schedule.Missed |= 1 << (s.Now - 1)
+		}
+	}
+	for i := range s.Sessions {
+		if x := &s.Sessions[i]; g.TTL > 0 && x.Life == Alive && x.Left > 0 {
+			x.Left--
+		}
+	}
+	for j := range s.Jobs {
+		if s.Jobs[j].Due > 0 {
+			s.Jobs[j].Due--
+		}
+		for i := range s.Leases[j] {
+			if l := &s.Leases[j][i]; g.TTL > 0 && l.Number > 0 && l.Age <= settledAfter {
+				l.Age++
+			}
+		}
+	}
+	if g.TTL > 0 && !g.Loose {
+		for w := range g.Workers {
+			g.tickWorker(&s.Workers[w])
+		}
+	}
+	if g.Loop {
+		x := &s.Schedule
+		x.When = [...]When{Never, Past, Past, Past, Now}[x.When]
+		x.MarkNow, x.RanNow = false, false
+	}
+	g.add(Tick, 0, 0, s)
+}
+
+func (g *stepper) tickWorker(w *Worker) {
+	if w.Fence > 0 {
+		w.Fence--
+	}
+	if w.Session > 0 && w.Fence == 0 && !w.Frozen && g.has(WorkerFences) {
+		w.stop()
+	}
+	if w.Claim.Phase != Idle && w.Claim.Age <= claimWait {
+		w.Claim.Age++
+	}
+	if w.Claim.Phase == Answered && w.Claim.Age > claimWait && g.has(LateClaimDropped) {
+		w.Claim.Phase = Idle
+	}
+	if w.Renew.Phase == Idle {
+		return
+	}
+	if w.Renew.Age <= uint8(g.TTL) {
+		w.Renew.Age++
+	}
+	if w.Renew.Phase == Asked && w.Renew.Age > renewWait && g.has(RenewInTime) {
+		w.Renew.Phase = Idle
+	}
+}
+
+// stop ends what a worker runs, and its session as far as it knows.
+func (w *Worker) stop() {
+	w.Session, w.Fence, w.Runs = 0, 0, [MaxJobs]uint8{}
+	if w.Claim.Phase == Answered {
+		w.Claim.Phase = Idle // nobody is there who would take it
+	}
+	if w.Renew.Phase == Answered {
+		w.Renew.Phase = Idle
+	}
+}
+
+// people do what they like.
+func (g *stepper) people() {
+	for j := range g.Jobs {
+		if g.Ask && g.from.Jobs[j].State.Final() && !g.from.leased(j) {
+			s := g.from
+			s.Jobs[j] = Job{State: Ready}
+			g.add(Ask, 0, j, s)
+		}
+	}
+	for j := range MaxJobs {
+		if g.Cancel && g.from.Jobs[j].State.Live() {
+			g.cancel(j)
+		}
+	}
+	if g.Lose {
+		for j := range MaxJobs {
+			for i := range g.from.Leases[j] {
+				if l := g.from.Leases[j][i]; l.Number > 0 {
+					s := g.from
+					g.settle(&s, j, l.Number, Lost)
+					g.add(LoseLease, 0, j, s)
+				}
+			}
+		}
+	}
+}
+
+// cancel ends a job that waits, and asks one that runs to end. Which of the
+// two it is shows when its row is locked, not before: a claim may have leased
+// it in between, and does not touch the row.
+func (g *stepper) cancel(j int) {
+	s := g.from
+	runs := s.leased(j)
+	if !g.has(CancelLocksFirst) {
+		if s.Looks[j] == NotLooked {
+			s.Looks[j] = SawNo
+			if runs {
+				s.Looks[j] = SawYes
+			}
+			g.add(CancelLook, 0, j, s)
+			return
+		}
+		runs = s.Looks[j] == SawYes
+		s.Looks[j] = NotLooked
+	}
+	if !runs {
+		g.end(&s, j, CanceledJob)
+		g.add(Cancel, 0, j, s)
+		return
+	}
+	for i := range s.Leases[j] {
+		if l := &s.Leases[j][i]; l.Number > 0 {
+			l.Cancel = true
+		}
+	}
+	g.add(Cancel, 0, j, s)
+}
+
+// promote makes ready what has come of age.
+func (g *stepper) promote() {
+	s, any := g.from, false
+	for j := range s.Jobs {
+		if job := &s.Jobs[j]; job.State == Scheduled && job.Due == 0 {
+			job.State, any = Ready, true
+		}
+	}
+	if any {
+		g.add(Promote, 0, 0, s)
+	}
+}

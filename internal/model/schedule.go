@@ -1,0 +1,299 @@
+package model
+
+// schedule fires, and is paused and resumed. Each is one transaction that
+// locks the schedule's row before it reads anything, and so one step.
+func (g *stepper) schedule() {
+	g.fire()
+	if g.Pause && g.from.Schedule.State == Active {
+		g.pause()
+	}
+	if g.Pause && g.from.Schedule.State == Paused {
+		g.resume()
+	}
+	g.lateFollow()
+}
+
+// due reports that there is something to fire.
+func (g *stepper) due(s *State) bool {
+	x := s.Schedule
+	if g.Loop {
+		return x.State == Active && (x.When == Past || x.When == Now)
+	}
+	return x.State == Active && x.Next > 0 && x.Next <= s.Now
+}
+
+func (g *stepper) fire() {
+	if g.has(FireLocksSchedule) && g.has(FireIsOne) {
+		if g.due(&g.from) {
+			s := g.from
+			g.fireOne(&s)
+			g.add(Fire, 0, 0, s)
+		}
+		return
+	}
+	for n := range g.from.Nodes {
+		g.fireInParts(n)
+	}
+}
+
+// fireInParts is how a node fires that does not lock what it has read, or that
+// advances the schedule first and inserts what came of it afterwards.
+func (g *stepper) fireInParts(n int) {
+	s := g.from
+	node := &s.Nodes[n]
+	if node.Phase == Idle {
+		if !g.due(&s) {
+			return
+		}
+		*node = Node{Asked, s.Schedule.High, s.Schedule.Next}
+		if g.has(FireIsOne) {
+			g.add(FireLook, n, 0, s)
+			return
+		}
+		after := s
+		g.fireOne(&after)
+		s.Schedule = after.Schedule
+		g.add(FireMark, n, 0, s)
+		return
+	}
+	*node = Node{}
+	g.add(FireDies, n, 0, s)
+	s.Schedule.High, s.Schedule.Next, s.Schedule.State = g.from.Nodes[n].High, g.from.Nodes[n].Next, Active
+	g.fireOne(&s)
+	g.add(Fire, n, 0, s)
+}
+
+// fireOne decides every nominal time above the mark, up to now. The latest may
+// run, those before it are too late.
+func (g *stepper) fireOne(s *State) {
+	if g.Loop {
+		g.fireLoop(s)
+		return
+	}
+	x := &s.Schedule
+	latest := min(s.Now, uint8(g.Plan))
+	for n := x.High + 1; n < latest; n++ {
+		g.decide(s, n, SkippedTime)
+	}
+	kind := Started
+	if g.active(s) > 0 {
+		kind = SkippedTime
+		if g.Overlap == BufferOne && !s.waits() {
+			kind = Buffered
+		}
+	}
+	g.decide(s, latest, kind)
+	x.High = latest
+	g.plan(s)
+}
+
+// waits reports that a run waits in the buffer.
+func (s *State) waits() bool {
+	for _, d := range s.Nominals {
+		if d.Kind == Buffered {
+			return true
+		}
+	}
+	return false
+}
+
+// decide writes what became of a nominal time, unless that is written already.
+func (g *stepper) decide(s *State, n uint8, kind Kind) {
+	d := &s.Nominals[n-1]
+	if d.Kind != Undecided && g.has(UniqueNominal) {
+		return
+	}
+	d.Kind = kind
+	if kind == Started {
+		g.start(s, n)
+	}
+}
+
+// start makes the job of a nominal time.
+func (g *stepper) start(s *State, n uint8) {
+	d := &s.Nominals[n-1]
+	d.Kind = Started
+	d.Jobs = min(d.Jobs+1, 2)
+	s.Jobs[g.Jobs+int(n)-1] = Job{State: Ready}
+}
+
+// plan sets the next time, or ends the schedule when none is left.
+func (g *stepper) plan(s *State) {
+	x := &s.Schedule
+	x.Next = x.High + 1
+	if int(x.Next) > g.Plan {
+		x.Next = 0
+		if !s.waits() {
+			x.State = Completed
+		}
+	}
+}
+
+func (g *stepper) fireLoop(s *State) {
+	x := &s.Schedule
+	again := x.When == Now && x.RanNow // it has a row already, and gets no job
+	if x.When == Now {
+		x.RanNow, x.MarkNow = true, true
+	}
+	x.When = Never
+	switch {
+	case g.active(s) > 0: // skipped, and the run that is under way leads on
+	case again && g.has(UniqueNominal):
+	default:
+		for j := g.Jobs; j < MaxJobs; j++ {
+			if !s.Jobs[j].State.Live() && !s.leased(j) {
+				s.Jobs[j] = Job{State: Ready}
+				break
+			}
+		}
+	}
+}
+
+// fresh is now as the next time of a loop, above every time decided so far.
+func (g *stepper) fresh(x *Schedule) When {
+	if x.MarkNow && g.has(FreshAboveMark) {
+		return After
+	}
+	return Now
+}
+
+// pause fires what is due, stops the schedule, and ends the runs that wait.
+func (g *stepper) pause() {
+	s := g.from
+	var waiting uint8
+	for j := g.Jobs; j < MaxJobs; j++ {
+		if s.Jobs[j].State.Live() && !s.leased(j) {
+			waiting |= 1 << j
+		}
+	}
+	if !g.has(PauseLocksFirst) {
+		if s.Looking == 0 {
+			s.Looking, s.Looked = PauseLook, waiting
+			g.add(PauseLook, 0, 0, s)
+			return
+		}
+		waiting, s.Looking, s.Looked = s.Looked, 0, 0
+	}
+	if g.due(&s) {
+		before := s.Jobs
+		g.fireOne(&s)
+		for j := range s.Jobs {
+			if s.Jobs[j] != before[j] {
+				waiting |= 1 << j
+			}
+		}
+	}
+	x := &s.Schedule
+	if x.State == Completed { // there is nothing to pause any more, and all is rolled back
+		g.add(Pause, 0, 0, g.from)
+		return
+	}
+	x.State, x.Next, x.MarkNow = Paused, 0, true
+	if g.Plan > 0 && g.has(PauseMoves) {
+		x.High = max(x.High, s.Now)
+	}
+	if g.has(PauseWithdraws) {
+		g.withdraw(&s, waiting)
+	}
+	g.add(Pause, 0, 0, s)
+}
+
+func (g *stepper) withdraw(s *State, waiting uint8) {
+	for j := range s.Jobs {
+		if waiting&(1<<j) == 0 || !s.Jobs[j].State.Live() {
+			continue
+		}
+		as := Skipped
+		if s.Jobs[j].Last > 0 {
+			as = CanceledJob
+		}
+		g.end(s, j, as)
+	}
+	for n := range s.Nominals {
+		if s.Nominals[n].Kind == Buffered {
+			s.Nominals[n].Kind = SkippedTime
+		}
+	}
+}
+
+// resume goes on from now. What would have run meanwhile is skipped.
+func (g *stepper) resume() {
+	s := g.from
+	x := &s.Schedule
+	x.State = Active
+	if g.Loop {
+		if g.active(&s) == 0 || x.When != Never || !g.has(ResumeSeesRuns) {
+			if x.When < After {
+				x.When = g.fresh(x)
+			}
+		}
+		x.MarkNow = true
+		g.add(Resume, 0, 0, s)
+		return
+	}
+	if g.has(PauseMoves) {
+		for n := x.High + 1; n <= min(s.Now, uint8(g.Plan)); n++ {
+			g.decide(&s, n, SkippedTime)
+		}
+		x.High = max(x.High, s.Now)
+	}
+	g.plan(&s)
+	g.add(Resume, 0, 0, s)
+}
+
+// follow is what follows for the schedule from the end of one of its jobs: the
+// next time of a loop, and the run that waits. It is judged when the schedule
+// is locked: judged by an earlier look, a resume beside it and the end could
+// each leave the next run to the other.
+func (g *stepper) follow(s *State, j int) {
+	look := s.Looks[j]
+	s.Looks[j] = NotLooked
+	if !g.has(FollowIsOne) {
+		s.Looks[j] = SawYes // to be done by another transaction
+		return
+	}
+	if look != SawNo {
+		g.carryOn(s)
+	}
+}
+
+// carryOn plans the next run of a schedule that is on and has none.
+func (g *stepper) carryOn(s *State) {
+	x := &s.Schedule
+	switch {
+	case x.State != Active:
+	case g.Loop:
+		if x.When == Never && g.active(s) == 0 {
+			x.When = NextTick
+		}
+	default:
+		for n := range s.Nominals {
+			if s.Nominals[n].Kind == Buffered && g.active(s) == 0 {
+				g.start(s, uint8(n+1))
+			}
+		}
+		g.plan(s)
+	}
+}
+
+// lateFollow is what follows from an end in a transaction of its own, or as it
+// was judged before.
+func (g *stepper) lateFollow() {
+	for j := g.Jobs; j < MaxJobs; j++ {
+		if !g.has(FollowIsOne) && g.from.Looks[j] == SawYes {
+			s := g.from
+			s.Looks[j] = NotLooked
+			g.add(FireDies, 0, j, s)
+			g.carryOn(&s)
+			g.add(Follow, 0, j, s)
+		}
+		if !g.has(FollowLocksFirst) && g.from.Looks[j] == NotLooked && g.from.Jobs[j].State.Live() {
+			s := g.from
+			s.Looks[j] = SawNo
+			if s.Schedule.State == Active {
+				s.Looks[j] = SawYes
+			}
+			g.add(FollowLook, 0, j, s)
+		}
+	}
+}

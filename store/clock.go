@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// watch is how this process last saw the clock that decides, beside its own
+// that cannot be set.
+type watch struct {
+	mu   sync.Mutex
+	last look
+}
+
+type look struct {
+	seen   bool
+	wall   time.Time
+	mono   time.Duration
+	shifts int64 // how often all nodes together had followed the clock
+}
+
+const (
+	// noticed is a difference that is no slewing any more.
+	noticed = 500 * time.Millisecond
+	// sureWithin is how long the question for the time may take. After that the
+	// two clocks were not read together, and say nothing.
+	sureWithin = 250 * time.Millisecond
+	// seenEvery is how often it is written down that the clock was looked at.
+	seenEvery = 10 * time.Second
+)
+
+func monotonic() func() time.Duration {
+	origin := time.Now()
+	return func() time.Duration { return time.Since(origin) }
+}
+
+// FollowClock notices that the clock that decides was set, and makes up for it
+// as [Store.ShiftClock] does, once for all nodes. Call it every second.
+func (s *Store) FollowClock(ctx context.Context) error {
+	return s.write(ctx, "follow clock", func(c *change) error {
+		_, err := c.followClock()
+		return err
+	})
+}
+
+// followClock answers how far the clock was found set, and shifts by it.
+func (c *change) followClock() (by time.Duration, err error) {
+	if c.s.opt.Monotonic == nil {
+		return 0, nil
+	}
+	mono := c.s.opt.Monotonic()
+	if mono-c.asked > sureWithin {
+		return 0, nil
+	}
+	c.s.watch.mu.Lock()
+	last := c.s.watch.last
+	c.s.watch.mu.Unlock()
+	shifts, seenAt, err := c.clockRow("")
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !last.seen && seenAt.Sub(c.now) >= noticed:
+		by = c.now.Sub(seenAt) // set back while nobody looked
+	case last.seen && shifts == last.shifts:
+		by = plausible(c.now.Sub(last.wall)-(mono-last.mono), c.now, seenAt)
+	}
+	if by != 0 || c.now.Sub(seenAt) >= seenEvery {
+		locked, _, err := c.clockRow(c.s.sql.ForUpdate("clock"))
+		if err != nil {
+			return 0, err
+		}
+		if locked != shifts { // another node was faster
+			shifts, by = locked, 0
+		}
+		if by != 0 {
+			shifts++
+			if err := c.shiftClock(by); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2`, shifts, micros(c.now)); err != nil {
+			return 0, err
+		}
+	}
+	now := c.now
+	c.after(func() {
+		c.s.watch.mu.Lock()
+		defer c.s.watch.mu.Unlock()
+		c.s.watch.last = look{true, now, mono, shifts}
+		if by != 0 {
+			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", by)
+		}
+	})
+	return by, nil
+}
+
+// plausible leaves out what is no setting of the clock: slewing, and a jump
+// forward in the midst of which somebody saw the time. That one is this process,
+// which did not run for a while on a machine whose own clock stood still too.
+func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
+	if by.Abs() < noticed || by > 0 && now.Sub(seenAt) < by-seenEvery {
+		return 0
+	}
+	return by
+}
+
+func (c *change) clockRow(lock string) (shifts int64, seenAt time.Time, err error) {
+	rows, err := c.tx.Query(c.ctx, `select shifts, seen_at from clock`+lock)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	defer rows.Close()
+	var us int64
+	for rows.Next() {
+		if err := rows.Scan(&shifts, &us); err != nil {
+			return 0, time.Time{}, err
+		}
+	}
+	return shifts, instant(us), rows.Err()
+}
+
+// ShiftClock makes up for a clock that was set by d; [Store.FollowClock] calls
+// it by itself.
+//
+// Set back: what was planned as an instant but meant as a delay from some
+// moment (a retry, a snooze, the rule that counts from the finish, a session's
+// end) comes earlier by as much, so that nothing stalls until the clock has
+// caught up. Nominal times are instants and stay.
+//
+// Set forward: sessions and the deadlines of what runs end later by as much, so
+// that no job is taken from a worker that lives. What is late now has been
+// missed like anything else.
+func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
+	return s.write(ctx, "shift clock", func(c *change) error { return c.shiftClock(d) })
+}
+
+func (c *change) shiftClock(d time.Duration) error {
+	queries := []string{
+		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1`,
+		`update sessions set expires_at = expires_at + $1 where ended_at = 0`,
+	}
+	if d < 0 {
+		queries = append(queries,
+			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
+			`update jobs set ready_at = ready_at + $1 where state = 'ready'`,
+			`update schedules set finish_at = finish_at + $1, next_at = case when next_at = finish_at then next_at + $1 else next_at end where finish_at > 0`)
+	}
+	for _, q := range queries {
+		if _, err := c.tx.Exec(c.ctx, q, d.Microseconds()); err != nil {
+			return err
+		}
+	}
+	c.wake(topicEngine)
+	c.s.water.drain()
+	return nil
+}
+
+// follows reports that an instant which looks passed may only look so because
+// the clock was set, and makes up for that first.
+func (c *change) follows() (bool, error) {
+	by, err := c.followClock()
+	return by != 0, err
+}
