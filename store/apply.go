@@ -155,7 +155,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 		select `+scheduleColumns+`
 		from schedules s
 		where s.namespace = $1
-		order by s.name`+c.s.sql.ForUpdate("s"), namespace)
+		order by s.name`+c.sql.ForUpdate("s"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
 		}
 	}
-	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.s.sql.ForUpdate("tasks"), namespace)
+	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
 	if err != nil {
 		return nil, err
 	}

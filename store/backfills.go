@@ -180,7 +180,7 @@ func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 	row, found, err := first(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from schedules s
-		where s.id = $1`+c.s.sql.ForUpdate("s"), b.ScheduleID)
+		where s.id = $1`+c.sql.ForUpdate("s"), b.ScheduleID)
 	if err != nil {
 		return false, err
 	}
@@ -222,7 +222,7 @@ func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (ma
 	times, err := collect(c.ctx, c.tx, scanInt, `
 		select nominal
 		from occurrences
-		where schedule_id = $1 and decision <> 'skipped' and `+c.s.sql.In("nominal", 2), row.ID, c.s.sql.List(asked))
+		where schedule_id = $1 and decision <> 'skipped' and `+c.sql.In("nominal", 2), row.ID, c.sql.List(asked))
 	for _, us := range times {
 		ran[instant(us)] = true
 	}
@@ -239,7 +239,7 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if err != nil {
 		return err
 	}
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", len(run))
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", len(run))
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if err := c.splitRanges(row, plan, run); err != nil {
 		return err
 	}
-	from, args := c.s.sql.Table(1, "t", BatchOf(rows))
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`
@@ -303,8 +303,8 @@ func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if len(split) == 0 {
 		return nil
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and `+c.s.sql.In("nominal", 2),
-		row.ID, c.s.sql.List(split)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and `+c.sql.In("nominal", 2),
+		row.ID, c.sql.List(split)); err != nil {
 		return err
 	}
 	return c.insertRest(rest)
@@ -315,7 +315,7 @@ func (c *change) insertRest(rest []occurrenceRow) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	from, args := c.s.sql.Table(1, "t", BatchOf(rest))
+	from, args := c.sql.Table(1, "t", BatchOf(rest))
 	_, err := c.tx.Exec(c.ctx, `
 		insert into occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`

@@ -81,7 +81,7 @@ func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, 
 }
 
 func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return cal, err
 	}
@@ -144,8 +144,8 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 	_, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from calendars
-		where namespace = $1 and `+c.s.sql.In("name", 2)+`
-		order by id`+c.s.sql.ForUpdate("calendars"), namespace, c.s.sql.List(names))
+		where namespace = $1 and `+c.sql.In("name", 2)+`
+		order by id`+c.sql.ForUpdate("calendars"), namespace, c.sql.List(names))
 	return err
 }
 

@@ -105,7 +105,7 @@ func (c *change) withDone(ids []int64, live []jobRow) ([]jobRow, error) {
 	if len(live) == len(ids) || len(ids) == 0 {
 		return live, nil
 	}
-	done, err := collect(c.ctx, c.tx, scanJob, selectDone+` where `+c.s.sql.In("id", 1), c.s.sql.List(ids))
+	done, err := collect(c.ctx, c.tx, scanJob, selectDone+` where `+c.sql.In("id", 1), c.sql.List(ids))
 	return append(live, done...), err
 }
 
@@ -125,8 +125,8 @@ func (c *change) cancelRows(rows []jobRow, reason belfry.Reason, note string) er
 		if _, err := c.tx.Exec(c.ctx, `
 			update leases
 			set cancel_at = $2, cancel_note = $3
-			where `+c.s.sql.In("job_id", 1)+` and cancel_at = 0`,
-			c.s.sql.List(running), micros(c.now), note); err != nil {
+			where `+c.sql.In("job_id", 1)+` and cancel_at = 0`,
+			c.sql.List(running), micros(c.now), note); err != nil {
 			return err
 		}
 	}
@@ -230,9 +230,9 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 			$2, $2, d.created_at, d.attempt, d.max_attempts, d.timeout, d.lease, d.active_key, d.idem_key
 		from jobs_done d
 		join tasks k on k.id = d.task_id
-		where `+c.s.sql.In("d.id", 1)+`
+		where `+c.sql.In("d.id", 1)+`
 		on conflict do nothing
-		returning id`, c.s.sql.List(ids), micros(c.now))
+		returning id`, c.sql.List(ids), micros(c.now))
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
 		select `+lastAttempt+`
 		from jobs_done
-		where `+c.s.sql.In("id", 1)+` and outcome <> ''`, c.s.sql.List(moved)); err != nil {
+		where `+c.sql.In("id", 1)+` and outcome <> ''`, c.sql.List(moved)); err != nil {
 		return nil, err
 	}
 	there := map[int64]bool{}
@@ -253,6 +253,6 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		}
 	}
 	c.wake(topicJobs)
-	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where `+c.s.sql.In("id", 1), c.s.sql.List(moved))
+	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where `+c.sql.In("id", 1), c.sql.List(moved))
 	return left, err
 }

@@ -115,8 +115,8 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`
 		from queues
-		where paused_at = 0 and `+c.s.sql.In("name", 1)+`
-		order by priority desc, name`, c.s.sql.List(names))
+		where paused_at = 0 and `+c.sql.In("name", 1)+`
+		order by priority desc, name`, c.sql.List(names))
 }
 
 // runnable is the condition on the kind. Kinds are Belfry's own words, never
@@ -141,7 +141,7 @@ func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
 	if q.GlobalLimit == 0 {
 		return n, nil
 	}
-	if _, _, err := first(c.ctx, c.tx, scanString, `select name from queues where name = $1`+c.s.sql.ForUpdate("queues"), q.Name); err != nil {
+	if _, _, err := first(c.ctx, c.tx, scanString, `select name from queues where name = $1`+c.sql.ForUpdate("queues"), q.Name); err != nil {
 		return 0, err
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
@@ -165,7 +165,7 @@ type leaseRow struct {
 // statement that picked it, which on PostgreSQL may have begun before another
 // claim was committed; so the primary key of the leases has the last word.
 func (c *change) lease(w belfry.WorkerState, queues []belfry.Queue, rows []jobRow) (belfry.Claim, error) {
-	number, err := c.s.sql.NextIDs(c.ctx, c.tx, "lease", 1)
+	number, err := c.sql.NextIDs(c.ctx, c.tx, "lease", 1)
 	if err != nil {
 		return belfry.Claim{}, err
 	}
@@ -187,7 +187,7 @@ func (c *change) lease(w belfry.WorkerState, queues []belfry.Queue, rows []jobRo
 			leases[i].SlotOf = &j.Queue
 		}
 	}
-	from, args := c.s.sql.Table(4, "t", BatchOf(leases))
+	from, args := c.sql.Table(4, "t", BatchOf(leases))
 	leased, err := collect(c.ctx, c.tx, scanInt, `
 		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
 		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at

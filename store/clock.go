@@ -67,7 +67,7 @@ func (c *change) followClock() (by time.Duration, err error) {
 		by = plausible(c.now.Sub(last.wall)-(mono-last.mono), c.now, seenAt)
 	}
 	if by != 0 || c.now.Sub(seenAt) >= seenEvery {
-		locked, _, err := c.clockRow(c.s.sql.ForUpdate("clock"))
+		locked, _, err := c.clockRow(c.sql.ForUpdate("clock"))
 		if err != nil {
 			return 0, err
 		}

@@ -17,8 +17,8 @@ type DB interface {
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
 	// PostgreSQL. Whoever brought it commits it.
-	Adopt(ctx context.Context, tx any) (Tx, time.Time, error)
-	// Dialect is what differs in SQL.
+	Adopt(ctx context.Context, tx any) (Tx, Dialect, time.Time, error)
+	// Dialect is what differs in SQL, but in transactions of the caller's.
 	Dialect() Dialect
 	// Wakeups carries hints between processes. The truth is the row.
 	Wakeups() Wakeups

@@ -32,11 +32,11 @@ func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []belfry.NewJob) ([]be
 
 // adopt joins the caller's transaction.
 func (s *Store) adopt(ctx context.Context, tx any) (*change, error) {
-	t, now, err := s.db.Adopt(ctx, tx)
+	t, sql, now, err := s.db.Adopt(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	return &change{ctx: ctx, tx: t, now: belfry.Micro(now), s: s}, nil
+	return &change{ctx: ctx, tx: t, sql: sql, now: belfry.Micro(now), s: s}, nil
 }
 
 // Wake tells workers that their queues have new jobs. It is only needed after
@@ -100,7 +100,7 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 	if err := c.checkQueues(ns); err != nil {
 		return nil, err
 	}
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", len(ns))
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", len(ns))
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 	slices.SortFunc(rows, func(a, b keyRow) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	keys, args := c.s.sql.Table(2, "t", BatchOf(rows))
+	keys, args := c.sql.Table(2, "t", BatchOf(rows))
 	// A second transaction with the same key waits here for the first.
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into job_keys (namespace, name, job_id, expires_at)
@@ -233,7 +233,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		where job_keys.expires_at <= $1`, append([]any{micros(c.now)}, args...)...); err != nil {
 		return nil, err
 	}
-	keys, args = c.s.sql.Table(1, "t", BatchOf(rows))
+	keys, args = c.sql.Table(1, "t", BatchOf(rows))
 	holders, err := collect(c.ctx, c.tx, func(r Rows) (k keyRow, err error) {
 		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID)
 	}, `
@@ -310,7 +310,7 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 			rows[i].ReadyAt = micros(c.now)
 		}
 	}
-	from, args := c.s.sql.Table(1, "t", BatchOf(rows))
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	written, err := collect(c.ctx, c.tx, scanInt, `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key)

@@ -75,7 +75,7 @@ func (c *change) taskIDs(rows []scheduleRow) (map[int64]bool, error) {
 	for i, r := range rows {
 		ids[i] = r.TaskID
 	}
-	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where `+c.s.sql.In("id", 1), c.s.sql.List(unique(ids)))
+	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where `+c.sql.In("id", 1), c.sql.List(unique(ids)))
 	there := make(map[int64]bool, len(found))
 	for _, id := range found {
 		there[id] = true
@@ -129,7 +129,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 			blocked = append(blocked, r.ID)
 		}
 	}
-	in := c.s.sql.List(ids)
+	in := c.sql.List(ids)
 	type activeJob struct{ schedule, job int64 }
 	active, err := collect(c.ctx, c.tx, func(r Rows) (a activeJob, err error) {
 		return a, r.Scan(&a.schedule, &a.job)
@@ -138,16 +138,16 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 		from (
 			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
 			from jobs
-			where schedule_id > 0 and origin <> 'backfill' and `+c.s.sql.In("schedule_id", 1)+`) as numbered
+			where schedule_id > 0 and origin <> 'backfill' and `+c.sql.In("schedule_id", 1)+`) as numbered
 		where place <= $2
-		order by id`, c.s.sql.List(blocked), maxActive)
+		order by id`, c.sql.List(blocked), maxActive)
 	if err != nil {
 		return nil, err
 	}
 	buffered, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
 		from occurrences
-		where decision = 'buffered' and `+c.s.sql.In("schedule_id", 1)+`
+		where decision = 'buffered' and `+c.sql.In("schedule_id", 1)+`
 		order by schedule_id, nominal`, in)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (c *change) numberJobs(all []decided) error {
 	if n == 0 {
 		return nil
 	}
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "job", n)
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", n)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	mine := map[identity]bool{}
 	scan := func(r Rows) (id identity, err error) { return id, r.Scan(&id.schedule, &id.nominal) }
 	if len(fresh) > 0 {
-		from, args := c.s.sql.Table(1, "t", BatchOf(fresh))
+		from, args := c.sql.Table(1, "t", BatchOf(fresh))
 		ids, err := collect(c.ctx, c.tx, scan, `
 			insert into occurrences (`+occurrenceColumns+`)
 			select `+occurrenceColumns+`
@@ -275,7 +275,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 		}
 	}
 	if len(unbuffered) > 0 {
-		from, args := c.s.sql.Table(1, "t", BatchOf(unbuffered))
+		from, args := c.sql.Table(1, "t", BatchOf(unbuffered))
 		ids, err := collect(c.ctx, c.tx, scan, `
 			update occurrences
 			set decision = t.decision, reason = t.reason, note = t.note, job_id = t.job_id, decided_at = t.decided_at
@@ -414,12 +414,12 @@ func (c *change) saveStates(all []decided) error {
 	for i, r := range rows {
 		ids[i] = r.ID
 	}
-	from, args := c.s.sql.Table(2, "t", BatchOf(rows))
+	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update schedules
 		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
 		from `+from+`
-		where schedules.id = t.id and `+c.s.sql.Among("schedules.id", 1), append([]any{c.s.sql.List(ids)}, args...)...)
+		where schedules.id = t.id and `+c.sql.Among("schedules.id", 1), append([]any{c.sql.List(ids)}, args...)...)
 	return err
 }
 

@@ -79,7 +79,7 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	if err != nil {
 		return sc, err
 	}
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return sc, err
 	}

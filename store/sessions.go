@@ -89,7 +89,7 @@ func (c *change) session(id string) (belfry.WorkerState, error) {
 	w, found, err := first(c.ctx, c.tx, scanSession, `
 		select `+sessionColumns+`
 		from sessions
-		where id = $1 and ended_at = 0`+c.s.sql.ForKeyShare("sessions"), id)
+		where id = $1 and ended_at = 0`+c.sql.ForKeyShare("sessions"), id)
 	if err == nil && !found {
 		err = errSession(id)
 	}

@@ -153,7 +153,7 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 	}
 	// In one order, so that two batches cannot wait for each other.
 	slices.SortFunc(rows, func(a, b Success) int { return cmp.Compare(a.JobID, b.JobID) })
-	done, err := c.s.sql.Succeed(c.ctx, c.tx, rows, micros(c.now))
+	done, err := c.sql.Succeed(c.ctx, c.tx, rows, micros(c.now))
 	if err != nil {
 		return nil, err
 	}
@@ -227,8 +227,8 @@ func (c *change) lockJobs(ids []int64) ([]jobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	in, rows := `where `+c.s.sql.In("id", 1), c.s.sql.List(ids)
-	if lock := c.s.sql.ForUpdate("jobs"); lock != "" {
+	in, rows := `where `+c.sql.In("id", 1), c.sql.List(ids)
+	if lock := c.sql.ForUpdate("jobs"); lock != "" {
 		if _, err := c.tx.Exec(c.ctx, `select id from jobs `+in+` order by id`+lock, rows); err != nil {
 			return nil, err
 		}
@@ -363,7 +363,7 @@ func (c *change) end(ends []ending, follow bool) error {
 		return err
 	}
 	if len(leased) > 0 {
-		if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.s.sql.In("job_id", 1), c.s.sql.List(leased)); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(leased)); err != nil {
 			return err
 		}
 	}
@@ -387,20 +387,20 @@ func (c *change) putBack(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	from, args := c.s.sql.Table(2, "t", BatchOf(rows))
+	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
 		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
 		from `+from, append([]any{micros(c.now)}, args...)...); err != nil {
 		return err
 	}
-	from, args = c.s.sql.Table(2, "t", BatchOf(rows))
+	from, args = c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update jobs
 		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, snoozes = t.snoozes,
 			attempt = t.attempt, lease = t.lease, kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
 		from `+from+`
-		where jobs.id = t.id and `+c.s.sql.Among("jobs.id", 1), append([]any{c.s.sql.List(endIDs(rows))}, args...)...)
+		where jobs.id = t.id and `+c.sql.Among("jobs.id", 1), append([]any{c.sql.List(endIDs(rows))}, args...)...)
 	return err
 }
 
@@ -410,8 +410,8 @@ func (c *change) putAway(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	from, args := c.s.sql.Table(3, "t", BatchOf(rows))
-	ids := c.s.sql.List(endIDs(rows))
+	from, args := c.sql.Table(3, "t", BatchOf(rows))
+	ids := c.sql.List(endIDs(rows))
 	n, err := c.tx.Exec(c.ctx, `
 		insert into jobs_done (`+DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
@@ -420,14 +420,14 @@ func (c *change) putAway(rows []endRow) error {
 			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut
 		from `+from+`
 		join jobs j on j.id = t.id
-		where `+c.s.sql.Among("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
+		where `+c.sql.Among("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
 	if err != nil {
 		return err
 	}
 	if int(n) != len(rows) {
 		return fmt.Errorf("%d of %d jobs to put away are there", n, len(rows))
 	}
-	_, err = c.tx.Exec(c.ctx, `delete from jobs where `+c.s.sql.In("id", 1), ids)
+	_, err = c.tx.Exec(c.ctx, `delete from jobs where `+c.sql.In("id", 1), ids)
 	return err
 }
 
@@ -450,8 +450,8 @@ func (c *change) follow(ids []int64) error {
 	rows, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from schedules s
-		where `+c.s.sql.In("s.id", 1)+`
-		order by s.id`+c.s.sql.ForUpdate("s"), c.s.sql.List(ids))
+		where `+c.sql.In("s.id", 1)+`
+		order by s.id`+c.sql.ForUpdate("s"), c.sql.List(ids))
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 	}
 	var c *change
 	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
-		c = &change{ctx: ctx, tx: tx, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), begun: begun, asked: asked, s: s}
+		c = &change{ctx: ctx, tx: tx, sql: s.sql, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), begun: begun, asked: asked, s: s}
 		return fn(c)
 	})
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
@@ -142,6 +142,7 @@ func (s *Store) announce(topics []string) {
 type change struct {
 	ctx context.Context
 	tx  Tx
+	sql Dialect
 	now time.Time
 	// stable is [Moment.Stable].
 	stable time.Time

@@ -41,7 +41,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	if len(names) == 0 {
 		return map[taskName]belfry.Task{}, nil
 	}
-	from, args := c.s.sql.Table(1, "t", BatchOf(unique(names)))
+	from, args := c.sql.Table(1, "t", BatchOf(unique(names)))
 	tasks, err := collect(c.ctx, c.tx, scanTask, `
 		select `+taskColumns+`
 		from tasks
@@ -84,7 +84,7 @@ func (s *Store) task(ctx context.Context, tx Tx, namespace, name string) (belfry
 // lockTask is task, and nobody else changes or deletes it before this
 // transaction ends.
 func (c *change) lockTask(namespace, name string) (belfry.Task, error) {
-	return c.s.taskWith(c.ctx, c.tx, namespace, name, c.s.sql.ForUpdate("tasks"))
+	return c.s.taskWith(c.ctx, c.tx, namespace, name, c.sql.ForUpdate("tasks"))
 }
 
 func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (belfry.Task, error) {
@@ -116,7 +116,7 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.checkQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
-	ids, err := c.s.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return t, err
 	}

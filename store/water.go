@@ -124,7 +124,7 @@ func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, er
 	cond.namespace("namespace", w.Namespace)
 	cond.conds = append(cond.conds, runnable(w))
 	if slices.Contains(w.Kinds, belfry.KindFunc) {
-		cond.and(`(kind <> 'func' or `+c.s.sql.In("task", len(cond.args)+1)+`)`, c.s.sql.List(w.Funcs))
+		cond.and(`(kind <> 'func' or `+c.sql.In("task", len(cond.args)+1)+`)`, c.sql.List(w.Funcs))
 	}
 	key, begun := waterKeyOf(w, q.Name), time.Now()
 	from, marked := c.s.water.begin(key, c.now)
@@ -145,7 +145,7 @@ func (c *change) walk(cond *where, from mark, marked bool, n int) ([]jobRow, err
 		return selectReady + `
 			where state = 'ready' and (select number from leases where job_id = id) is null and ` + cond.sql() + more + `
 			order by priority desc, ready_at, id
-			limit ` + limit + c.s.sql.SkipLocked("jobs")
+			limit ` + limit + c.sql.SkipLocked("jobs")
 	}
 	add := func(v any) string {
 		cond.args = append(cond.args, v)

@@ -22,7 +22,8 @@ import (
 const module = "github.com/belfry-run/belfry"
 
 // may says which groups of packages a group may import, besides itself. A group is a folder of the
-// module with all below it; root is the module's own folder without any below it.
+// module with all below it; root is the module's own folder without any below it; bench is
+// internal/bench, a program.
 var may = func() map[string][]string {
 	words := []string{"root", "cron", "internal"}
 	siblings := []string{"blob", "config", "engine", "httpapi", "intake", "notify", "store", "transport", "ui", "worker"}
@@ -32,6 +33,7 @@ var may = func() map[string][]string {
 		"internal": {"root", "cron"},
 		"app":      slices.Concat(siblings, words),
 		"cmd":      slices.Concat([]string{"app"}, siblings, words),
+		"bench":    slices.Concat([]string{"app"}, siblings, words),
 		"examples": slices.Concat([]string{"app"}, siblings, words),
 	}
 	for _, sibling := range siblings {
@@ -76,6 +78,9 @@ func verdict(from, to string) error {
 func groupOf(folder string) string {
 	if folder == "." {
 		return "root"
+	}
+	if strings.HasPrefix(folder+"/", "internal/bench/") {
+		return "bench"
 	}
 	group, _, _ := strings.Cut(folder, "/")
 	return group
@@ -193,6 +198,7 @@ func TestVerdict(t *testing.T) {
 		"app":              {module + "/store/sqlite", module + "/engine", module + "/worker/probe", module},
 		"cmd/belfry":       {module + "/app", module + "/httpapi", module},
 		"internal/pgtest":  {pgx, module, module + "/internal/x"},
+		"internal/bench":   {module + "/app", module + "/store/postgres", module + "/internal/pgtest"},
 		"examples/embed":   {module + "/app", module + "/worker"},
 		"transport/nats":   {module + "/transport"},
 		"internal/x/inner": {module + "/internal/x"},
@@ -224,7 +230,7 @@ func TestVerdict(t *testing.T) {
 		"blob":            {module + "/store"},
 		"app":             {module + "/cmd/belfry", module + "/examples/embed"},
 		"cmd/belfry":      {module + "/examples/embed"},
-		"internal/pgtest": {module + "/store", module + "/app"},
+		"internal/pgtest": {module + "/store", module + "/app", module + "/internal/bench"},
 		"newcomer":        {"time"},
 	}
 	for from, paths := range refused {

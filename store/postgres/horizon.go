@@ -8,11 +8,10 @@ import (
 // horizon knows up to which instant all transactions have ended.
 //
 // A transaction draws its number before it reads the clock (beginSQL,
-// adoptSQL). So one whose number was not drawn yet when a sample was taken has
-// an instant after the sample's; and one whose number had been drawn has ended
-// when it is below the oldest that still runs. Hence: if the number that was
-// next at the sample is not above the oldest running one now, every
-// transaction with an instant before the sample has ended.
+// adoptSQL), and numbers are drawn in order. So one with a larger number than a
+// sample's has a later instant than the sample; and one with a smaller number
+// has ended once the oldest that runs is not smaller than the sample's. Then
+// every transaction with an instant before the sample has ended.
 type horizon struct {
 	mu      sync.Mutex
 	samples []sample
@@ -20,9 +19,9 @@ type horizon struct {
 
 // sample is what a transaction saw when it began.
 type sample struct {
-	begun  int64 // microseconds, read before the numbers
-	oldest int64 // number of the oldest transaction that runs
-	next   int64 // number that will be drawn next
+	begun  int64 // microseconds, read before its number was drawn
+	oldest int64 // number of the oldest transaction that ran
+	number int64 // its own
 }
 
 const (
@@ -40,7 +39,7 @@ func (h *horizon) stable(s sample, now int64) time.Time {
 	found := now - longOpen
 	ended := 0
 	for i, old := range h.samples {
-		if old.next <= s.oldest {
+		if old.number <= s.oldest {
 			ended = i + 1
 			found = max(found, old.begun)
 		}

@@ -248,7 +248,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (at store.Moment, e
 	}
 	var s sample
 	var now int64
-	if err := res.QueryRow().Scan(nil, &now, &s.begun, &s.oldest, &s.next, nil, nil); err != nil {
+	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil, nil); err != nil {
 		return at, fmt.Errorf("read the clock: %w", err)
 	}
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
@@ -277,11 +277,10 @@ const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 // moment and full the next have statistics that are always wrong, and a plan
 // may be kept from the empty moment.
 const beginSQL = `
-	select pg_current_xact_id()::text,
+	select pg_current_xact_id()::text::bigint,
 		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-		pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
 		set_config('idle_in_transaction_session_timeout', '5s', true),
 		set_config('enable_seqscan', 'off', true)`
 
@@ -334,7 +333,7 @@ func passing(err error) bool {
 }
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
-func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, time.Time, error) {
+func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
 	var h store.Tx
 	switch t := tx.(type) {
 	case pgx.Tx:
@@ -342,14 +341,14 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, time.Time, error) {
 	case *sql.Tx:
 		h = stdHandle{t}
 	default:
-		return nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
+		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
 	if db.clock != nil {
-		return h, db.clock(), nil
+		return h, dialect{}, db.clock(), nil
 	}
 	now, err := clockOf(ctx, h, adoptSQL)
-	return h, now, err
+	return h, dialect{}, now, err
 }
 
 func clockOf(ctx context.Context, tx store.Tx, query string) (time.Time, error) {

@@ -12,10 +12,24 @@ import (
 // Dialect is what SQLite says differently.
 func (db *DB) Dialect() store.Dialect { return dialect{} }
 
-type dialect struct{}
+// dialect is that of the writer; foreign that of a connection which is not ours.
+type (
+	dialect struct{}
+	foreign struct{ dialect }
+)
+
+// Table is a view of the batch where it lies.
+func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+	cols := b.Cols()
+	fields := make([]string, len(cols))
+	for i, c := range cols {
+		fields[i] = fmt.Sprintf("c%d as %s", i, c.Name)
+	}
+	return fmt.Sprintf("(select %s from %s($%d)) as %s", strings.Join(fields, ", "), batchTable, n, alias), []any{batchArg{b}}
+}
 
 // Table unpacks a JSON array with json_each.
-func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {
+func (foreign) Table(n int, alias string, b store.Batch) (from string, args []any) {
 	cols := b.Cols()
 	fields := make([]string, len(cols))
 	for i, c := range cols {
@@ -24,7 +38,12 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{encode(b.Rows())}
 }
 
-// In unpacks a JSON array too.
+// Succeed is the same with the other Table.
+func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	return succeed(ctx, foreign{}, tx, rows, now)
+}
+
+// In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
 	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
 }

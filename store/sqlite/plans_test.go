@@ -151,7 +151,7 @@ func TestPlans(t *testing.T) {
 func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string) {
 	t.Helper()
 	db := st.DB().(*storetest.Recorder).DB.(*sqlite.DB)
-	err := db.Read(t.Context(), func(tx store.Tx) error {
+	err := db.Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 		rows, err := tx.Query(context.Background(), "explain query plan "+s.SQL, s.Args...)
 		if err != nil {
 			return err

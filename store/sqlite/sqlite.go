@@ -234,13 +234,13 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 }
 
 // Adopt wraps the caller's transaction.
-func (db *DB) Adopt(_ context.Context, tx any) (store.Tx, time.Time, error) {
+func (db *DB) Adopt(_ context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
 	t, ok := tx.(*sql.Tx)
 	if !ok {
-		return nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
+		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
 			WithHint("pass a *sql.Tx on the same file")
 	}
-	return &handle{t}, db.clock(), nil
+	return &handle{t}, foreign{}, db.clock(), nil
 }
 
 // Version names the database.

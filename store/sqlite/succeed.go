@@ -9,6 +9,10 @@ import (
 // Succeed is three statements: SQLite cannot move a row in one. With one
 // writer nothing can come between them.
 func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	return succeed(ctx, d, tx, rows, now)
+}
+
+func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
 	from, args := d.Table(2, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		insert into jobs_done (`+store.DoneColumns+`)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -84,6 +86,7 @@ type writer struct {
 	db    *DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	lent  []int64 // batches of the transition
 }
 
 // maxStatements is more than the store has texts; it bounds what dynamic ones
@@ -98,6 +101,9 @@ func (w *writer) connect(ctx context.Context) error {
 	conn, err := w.db.writer.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("take the writing connection: %w", err)
+	}
+	if _, err := conn.ExecContext(ctx, createBatch); err != nil && !strings.Contains(err.Error(), "already exists") {
+		return errors.Join(fmt.Errorf("make the table of batches: %w", err), conn.Close())
 	}
 	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
 	return nil
@@ -145,7 +151,7 @@ func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	res, err := s.ExecContext(ctx, args...)
+	res, err := s.ExecContext(ctx, w.lend(args)...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -159,7 +165,7 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.QueryContext(ctx, args...)
+	rows, err := s.QueryContext(ctx, w.lend(args)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -247,6 +253,7 @@ func (w *writer) begin(ctx context.Context) error {
 // one runs a transition. Its own error goes to its caller; the error returned
 // is one that ended the transaction for all.
 func (w *writer) one(ctx context.Context, r *request, now time.Time, shared bool) error {
+	defer w.takeBack()
 	if !shared {
 		r.err = guarded(r.fn, w, now)
 		return nil
@@ -261,6 +268,31 @@ func (w *writer) one(ctx context.Context, r *request, now time.Time, shared bool
 	}
 	_, err := w.conn.ExecContext(ctx, "release one")
 	return err
+}
+
+// lend makes batches readable until the transition has ended.
+func (w *writer) lend(args []any) []any {
+	for i, a := range args {
+		if b, ok := a.(batchArg); ok {
+			args = slices.Clone(args)
+			for k := i; k < len(args); k++ {
+				if b, ok = args[k].(batchArg); ok {
+					n := lend(b.batch)
+					w.lent = append(w.lent, n)
+					args[k] = n
+				}
+			}
+			break
+		}
+	}
+	return args
+}
+
+func (w *writer) takeBack() {
+	for _, n := range w.lent {
+		batches.Delete(n)
+	}
+	w.lent = w.lent[:0]
 }
 
 // guarded turns a panic of a transition into its error, because the goroutine

@@ -1,0 +1,87 @@
+//go:build linux
+
+// Command node measures Belfry alone, on SQLite and on PostgreSQL, and prints one Markdown document: the conditions and
+// a table. Progress goes to standard error. It needs PostgreSQL's programs and the go command, and a quiet machine.
+//
+//	go run ./internal/bench/cmd/node -short
+//	go run ./internal/bench/cmd/node -measures horizon -horizon 1h -horizon-rate 5000
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/belfry-run/belfry/internal/bench"
+)
+
+func main() {
+	bench.Child()
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := options()
+	if err == nil {
+		err = bench.Run(ctx, o, os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		stop()
+		log.Fatal(err)
+	}
+}
+
+// options are the long or the short ones, changed by flags. Which of the two decides the defaults, so it is read first.
+func options() (bench.Options, error) {
+	o := bench.Long()
+	short := flag.Bool("short", slices.Contains(os.Args[1:], "-short") || slices.Contains(os.Args[1:], "--short"), "run for about three minutes in all")
+	if *short {
+		o = bench.Short()
+	}
+	list(&o.Measures, "measures", bench.Measures)
+	list(&o.Databases, "databases", bench.DatabaseNames)
+	flag.StringVar(&o.Program, "program", o.Program, "a built belfry; default: it is built")
+	flag.IntVar(&o.Rounds, "rounds", o.Rounds, "how often work and latency are repeated")
+	flag.IntVar(&o.Slow, "slow-rounds", o.Slow, "how often firing, recovery, horizon and history are repeated")
+	flag.IntVar(&o.Tuned.Slots, "slots", o.Tuned.Slots, "slots of a tuned worker")
+	flag.IntVar(&o.Tuned.Prefetch, "prefetch", o.Tuned.Prefetch, "jobs that a tuned worker claims beyond them")
+	flag.IntVar(&o.Jobs, "jobs", o.Jobs, "jobs of a burn-down")
+	flag.DurationVar(&o.Singly, "singly", o.Singly, "how long jobs are enqueued one by one")
+	flag.IntVar(&o.Probes, "probes", o.Probes, "jobs whose latency is taken")
+	flag.DurationVar(&o.Offer, "offer", o.Offer, "how long each rate is tried")
+	flag.IntVar(&o.Idle, "idle", o.Idle, "idle schedules")
+	flag.IntVar(&o.Firing.PerSecond, "due", o.Firing.PerSecond, "schedules due each second")
+	flag.IntVar(&o.Firing.Seconds, "seconds", o.Firing.Seconds, "for how many seconds")
+	flag.IntVar(&o.Firing.Burst, "burst", o.Firing.Burst, "schedules due in one second")
+	flag.IntVar(&o.Firing.Slots, "firing-slots", o.Firing.Slots, "slots of the node that fires; 0: default")
+	flag.DurationVar(&o.Firing.Lead, "lead", o.Firing.Lead, "time to save the due schedules before the first is due")
+	flag.IntVar(&o.Running, "running", o.Running, "jobs of the node that is killed")
+	flag.DurationVar(&o.Horizon.For, "horizon", o.Horizon.For, "how long work goes on beside a long transaction")
+	flag.DurationVar(&o.Horizon.Slice, "slice", o.Horizon.Slice, "over how long each of its rates is taken")
+	flag.Float64Var(&o.Horizon.Rate, "horizon-rate", o.Horizon.Rate, "jobs per second that come; 0: as many as keep a backlog")
+	flag.IntVar(&o.Past, "past", o.Past, "finished jobs in a history")
+	flag.IntVar(&o.Days, "days", o.Days, "days over which they ended")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
+	}
+	return o, nil
+}
+
+// list is a flag with some of the choices.
+func list(to *[]string, name string, choices []string) {
+	flag.Func(name, "some of "+strings.Join(choices, ",")+"; default: all", func(text string) error {
+		*to = strings.Split(text, ",")
+		for _, one := range *to {
+			if !slices.Contains(choices, one) {
+				return fmt.Errorf("%q is none of %s", one, strings.Join(choices, ", "))
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,288 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// Copies of rows. All that these generators know of the schema stands in this file:
+//
+//   - schedules: its name and its id, and that doc, a JSON text, repeats the name;
+//   - jobs_done: its id; tables with a column job_id belong to a job and are copied with it, if they are in [ofJobs];
+//   - a column whose name ends in _at, nominal and until are instants in microseconds, 0 for none;
+//   - ids come from the sequences job and definition;
+//   - on PostgreSQL, history lies in a partition for each day, named TABLE_YYYYMMDD.
+//
+// Whatever else a row has is taken over from the model, so a column that is added needs nothing here.
+
+// ofJobs are the tables that keep what a finished job leaves besides its own row.
+var ofJobs = []string{"attempts", "occurrences"}
+
+// dialect is what the two databases say differently here.
+type dialect struct{ postgres bool }
+
+// numbers is a from-item with the numbers from one parameter to another, as g.n.
+func (d dialect) numbers(from, to string) string {
+	if d.postgres {
+		return "generate_series(cast(" + from + " as bigint), cast(" + to + " as bigint)) as g(n)"
+	}
+	return "(with recursive g(n) as (select " + from + " union all select n + 1 from g where n < " + to + ") select n from g) as g"
+}
+
+// columns of a table, without the number that SQLite gives each row by itself.
+func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]string, error) {
+	query := "select name from pragma_table_info('" + table + "') where name <> 'seq' order by cid"
+	if d.postgres {
+		query = "select column_name::text from information_schema.columns where table_schema = 'public' and table_name = '" + table + "' and is_identity = 'NO' order by ordinal_position"
+	}
+	rows, err := tx.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// reserve takes n ids of a sequence, and answers the one before the first.
+func (d dialect) reserve(ctx context.Context, tx store.Tx, sequence string, n int) (before int64, err error) {
+	query := "update sequences set value = value + $1 where name = '" + sequence + "' returning value"
+	if d.postgres {
+		query = "select setval('ids_" + sequence + "', nextval('ids_" + sequence + "') + $1)"
+	}
+	last, err := number(ctx, tx, query, n)
+	return last - int64(n), err
+}
+
+func number(ctx context.Context, tx store.Tx, query string, args ...any) (n int64, err error) {
+	rows, err := tx.Query(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&n)
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	return n, err
+}
+
+// change is one transaction of ours.
+func change(ctx context.Context, st *store.Store, fn func(tx store.Tx) error) error {
+	return st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return fn(tx) })
+}
+
+// copyStep bounds the rows of one transaction.
+const copyStep = 100_000
+
+// CloneSchedules makes n copies of each schedule whose name begins with prefix, as prefix…-1 to prefix…-n. A copy is
+// its model in everything but id and name: it is due when the model is. The audit is not told.
+func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix string, n int) error {
+	d := dialect{s.Postgres()}
+	var models, last int64
+	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
+		from := " from schedules where name like '" + prefix + "%'"
+		if models, err = number(ctx, tx, "select count(*)"+from); err == nil {
+			last, err = number(ctx, tx, "select coalesce(max(id), 0)"+from)
+		}
+		return err
+	}); err != nil {
+		return fmt.Errorf("count the schedules to copy: %w", err)
+	}
+	if models == 0 {
+		return fmt.Errorf("no schedule to copy begins with %q", prefix)
+	}
+	for done := 0; done < n; {
+		step := min(n-done, max(copyStep/int(models), 1))
+		err := change(ctx, st, func(tx store.Tx) error {
+			before, err := d.reserve(ctx, tx, "definition", step*int(models))
+			if err != nil {
+				return err
+			}
+			columns, err := d.columns(ctx, tx, "schedules")
+			if err != nil {
+				return err
+			}
+			rows, err := tx.Exec(ctx, copyOfSchedules(d, prefix, columns), before, done+1, models, done+step, last)
+			if err == nil && rows != int64(step)*models {
+				err = fmt.Errorf("%d rows were made of %d", rows, int64(step)*models)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("copy schedules: %w", err)
+		}
+		done += step
+	}
+	return nil
+}
+
+func copyOfSchedules(d dialect, prefix string, columns []string) string {
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		switch c {
+		case "id":
+			values[i] = "$1 + (g.n - $2) * $3 + m.place"
+		case "name":
+			values[i] = "m.name || '-' || g.n"
+		case "doc":
+			values[i] = `replace(m.doc, '"name":"' || m.name || '"', '"name":"' || m.name || '-' || g.n || '"')`
+		default:
+			values[i] = "m." + c
+		}
+	}
+	return `
+		insert into schedules (` + strings.Join(columns, ", ") + `)
+		select ` + strings.Join(values, ", ") + `
+		from (
+			select *, row_number() over (order by id) as place
+			from schedules
+			where name like '` + prefix + `%' and id <= $5) as m
+		cross join ` + d.numbers("$2", "$4")
+}
+
+// DeleteSchedules removes those whose name begins with prefix, and says nothing to anybody.
+func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error {
+	return change(ctx, st, func(tx store.Tx) error {
+		_, err := tx.Exec(ctx, "delete from schedules where name like '"+prefix+"%'")
+		return err
+	})
+}
+
+// CloneHistory makes n finished jobs of the finished jobs that are there, in turn, with what belongs to them. They
+// ended evenly over the span before the models did. The ids are new, and all instants of a job are moved by the same.
+func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration) error {
+	d := dialect{s.Postgres()}
+	var models, first, last int64
+	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
+		for query, to := range map[string]*int64{"count(*)": &models, "min(finished_at)": &first, "max(id)": &last} {
+			if *to, err = number(ctx, tx, "select coalesce("+query+", 0) from jobs_done"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("count the finished jobs to copy: %w", err)
+	}
+	if models == 0 {
+		return errors.New("there is no finished job to copy")
+	}
+	if s.Postgres() {
+		if err := s.prepareDays(ctx, time.UnixMicro(first).Add(-span), span); err != nil {
+			return err
+		}
+	}
+	gap := max(int(span.Microseconds())/n, 1)
+	copies := (n + int(models) - 1) / int(models)
+	for done := 0; done < copies; {
+		step := min(copies-done, max(copyStep/int(models), 1))
+		err := change(ctx, st, func(tx store.Tx) error {
+			before, err := d.reserve(ctx, tx, "job", step*int(models))
+			if err != nil {
+				return err
+			}
+			// The copy of model m with number g has this id, and this much is added to its instants.
+			id := "$1 + (g.n - $2) * $3 + m.place"
+			shift := "$5 - m.finished_at - ($6 - g.n) * $3 * $7 + m.place * $7"
+			for _, table := range append([]string{"jobs_done"}, ofJobs...) {
+				columns, err := d.columns(ctx, tx, table)
+				if err != nil {
+					return err
+				}
+				rows, err := tx.Exec(ctx, copyOf(d, table, columns, id, shift), before, done+1, models, done+step, first, copies+1, gap, last)
+				if err != nil {
+					return fmt.Errorf("%s: %w", table, err)
+				}
+				if table == "jobs_done" && rows != int64(step)*models {
+					return fmt.Errorf("%d jobs were made of %d", rows, int64(step)*models)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("copy history: %w", err)
+		}
+		done += step
+	}
+	return nil
+}
+
+// copyOf is the statement that copies the rows of one table that belong to the models.
+func copyOf(d dialect, table string, columns []string, id, shift string) string {
+	key := "job_id"
+	if table == "jobs_done" {
+		key = "id"
+	}
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		switch {
+		case c == key:
+			values[i] = id
+		case c == "nominal" || c == "until" || strings.HasSuffix(c, "_at"):
+			values[i] = "case when r." + c + " = 0 then 0 else r." + c + " + " + shift + " end"
+		default:
+			values[i] = "r." + c
+		}
+	}
+	order := "g.n, m.place"
+	if slices.Contains(columns, "number") {
+		order += ", r.number"
+	}
+	return `
+		insert into ` + table + ` (` + strings.Join(columns, ", ") + `)
+		select ` + strings.Join(values, ", ") + `
+		from (
+			select id, finished_at, row_number() over (order by id) as place
+			from jobs_done
+			where id <= $8) as m
+		join ` + table + ` r on r.` + key + ` = m.id
+		cross join ` + d.numbers("$2", "$4") + `
+		order by ` + order
+}
+
+// prepareDays makes the partitions of the past, which a node that ran then would have made.
+func (s *Site) prepareDays(ctx context.Context, from time.Time, span time.Duration) error {
+	rows, err := s.conn.Query(ctx, "select partrelid::regclass::text from pg_partitioned_table")
+	if err != nil {
+		return err
+	}
+	var parents []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		parents = append(parents, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	const day = 24 * time.Hour
+	for at := from.UTC().Truncate(day); !at.After(from.Add(span)); at = at.Add(day) {
+		for _, parent := range parents {
+			_, err := s.conn.Exec(ctx, fmt.Sprintf("create table if not exists %s_%s partition of %s for values from (%d) to (%d)",
+				parent, at.Format("20060102"), parent, at.UnixMicro(), at.Add(day).UnixMicro()))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

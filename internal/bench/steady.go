@@ -1,0 +1,114 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// Steady is work that goes on and on: producers and a worker beside each other.
+type Steady struct {
+	Tuning
+	For     time.Duration
+	Slice   time.Duration // rates are of so long
+	Rate    float64       // jobs per second that come; 0: as many as keep Backlog waiting
+	Backlog int
+}
+
+// Run answers the rate of results in each slice.
+func (o Steady) Run(ctx context.Context, st *store.Store) (slices []float64, err error) {
+	var h worker.Handlers
+	nothing(&h)
+	counted := newTally()
+	node, err := embed(ctx, st, o.Tuning, &h, counted)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, node.stop()) }()
+	producing, enough := context.WithCancel(ctx)
+	produced := make(chan error, 1)
+	if o.Rate > 0 {
+		l := startLoad(producing, st, o.Rate, newJobs)
+		go func() { <-producing.Done(); produced <- l.stop() }()
+	} else {
+		go func() { produced <- o.keepUp(producing, st, counted) }()
+	}
+	defer func() { enough(); err = errors.Join(err, <-produced) }()
+
+	pause(ctx, min(o.Slice, 2*time.Second)) // to get going
+	last, since := counted.n.Load(), time.Now()
+	for begun := since; time.Since(begun) < o.For && ctx.Err() == nil; {
+		pause(ctx, o.Slice)
+		n, now := counted.n.Load(), time.Now()
+		slices = append(slices, float64(n-last)/now.Sub(since).Seconds())
+		last, since = n, now
+	}
+	return slices, ctx.Err()
+}
+
+// keepUp fills the backlog whenever half a batch has room in it.
+func (o Steady) keepUp(ctx context.Context, st *store.Store, counted *tally) error {
+	var made int64
+	for ctx.Err() == nil {
+		free := o.Backlog - int(made-counted.n.Load())
+		if free < bulk/2 {
+			select {
+			case <-counted.more:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		n := min(free, bulk)
+		if _, err := st.Enqueue(context.WithoutCancel(ctx), newJobs(n)); err != nil {
+			return err
+		}
+		made += int64(n)
+	}
+	return nil
+}
+
+// Horizon is what somebody else does in the database meanwhile, in one transaction. It keeps vacuum from removing
+// anything that dies after the transaction began.
+type Horizon struct {
+	Name       string
+	statements []string
+}
+
+// Horizons are these, the first without any.
+var Horizons = []Horizon{
+	{"undisturbed", nil},
+	{"a snapshot held", []string{"begin isolation level repeatable read", "select count(*) from pg_class"}},
+	{"a writer idle in its transaction", []string{"begin", "select txid_current()"}},
+}
+
+// Hold runs fn while a connection holds such a transaction in this database.
+func (s *Site) Hold(ctx context.Context, z Horizon, fn func() error) (err error) {
+	if len(z.statements) == 0 {
+		return fn()
+	}
+	conn, err := pgx.Connect(ctx, s.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.Background())) }()
+	for _, statement := range z.statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "commit"); err != nil {
+		return fmt.Errorf("the transaction did not last until the end: %w", err)
+	}
+	return nil
+}
