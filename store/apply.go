@@ -167,7 +167,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
 		}
 	}
-	tasks, err := collect(c.ctx, c.tx, scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
+	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 		}
 		w := &where{}
 		w.namespace("namespace", namespace)
-		tasks, err := collect(ctx, tx, scanTask, `select `+taskColumns+` from tasks where `+w.sql()+` order by namespace, name`, w.args...)
+		tasks, err := collect(ctx, tx, s.scanTask, `select `+taskColumns+` from tasks where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
 			return err
 		}

@@ -17,43 +17,54 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	}
 	ends := time.NewTimer(min(r.Wait, belfry.MaxClaimWait).D())
 	defer ends.Stop()
+	var freed <-chan struct{}
 	for {
-		woken, freed := s.awaken(r)
+		woken := s.awaken(r)
 		c, limited, err := s.claim(ctx, r)
-		if !limited {
-			freed = nil
-		}
 		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 {
 			return c, err
 		}
+		if limited && freed == nil { // taken before the next look, which is at once
+			freed = s.freed(r)
+			continue
+		}
 		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
+		woken.waiting.Add(1)
 		select {
-		case <-woken:
+		case <-woken.rung:
 		case <-freed:
+			freed = nil
 		case <-again.C:
 		case <-ends.C:
 			r.Wait = 0
 		case <-ctx.Done():
-			again.Stop()
-			return belfry.Claim{}, ctx.Err()
+			err = ctx.Err()
 		}
+		woken.waiting.Add(-1)
 		again.Stop()
-		if r.Wait <= 0 {
-			return c, nil
+		if err != nil || r.Wait <= 0 {
+			return c, err
 		}
 	}
 }
 
-// awaken is a channel that is closed when one of the queues has news. Asking
-// for several costs a goroutine, so the worker asks for one at a time.
-// The other channel is closed when a job of the queue has ended.
-func (s *Store) awaken(r belfry.ClaimRequest) (woken, freed <-chan struct{}) {
+// awaken rings when one of the queues has news. Asking for several costs a
+// goroutine, so the worker asks for one at a time.
+func (s *Store) awaken(r belfry.ClaimRequest) *bell {
 	if len(r.Want) == 1 {
 		for q := range r.Want {
-			return s.hub.on(topicQueue(q)), s.hub.on(topicPlace(q))
+			return s.hub.bell(topicQueue(q))
 		}
 	}
-	return s.hub.on(topicJobs), nil
+	return s.hub.bell(topicJobs)
+}
+
+// freed rings when a job of the queue has ended.
+func (s *Store) freed(r belfry.ClaimRequest) <-chan struct{} {
+	for q := range r.Want {
+		return s.hub.on(topicPlace(q))
+	}
+	return nil
 }
 
 // claim says besides whether a limit over all workers was in the way.
@@ -111,6 +122,9 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 		if n > 0 {
 			names = append(names, q)
 		}
+	}
+	if len(names) == 1 {
+		return collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 and name = $1`, names[0])
 	}
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`

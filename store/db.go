@@ -44,6 +44,9 @@ type Moment struct {
 	// ended, and what it committed is seen by this one. A transaction that
 	// stays open for long may be the exception.
 	Stable time.Time
+	// Woke, if set, says that whoever writes after this transition sees what it
+	// wrote, even before its commit. It is told how many were woken to do so.
+	Woke func(n int)
 }
 
 // Tx is what every statement goes through. Placeholders are $1, $2, … on both
@@ -66,6 +69,9 @@ type Dialect interface {
 	// Table is a from-item that unpacks a batch, and its parameters, which are
 	// numbered from n. It is the last of a statement's parameters.
 	Table(n int, alias string, b Batch) (from string, args []any)
+	// Remote reports that a statement costs a journey, so that one long one is
+	// better than several short ones.
+	Remote() bool
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string

@@ -1,13 +1,17 @@
 package store
 
-import "sync"
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+)
 
 // hub wakes goroutines of this process that wait for something to change. A
 // wake-up is a hint: whoever gets one looks at the rows again, and whoever
 // misses one looks after a while anyway.
 type hub struct {
 	mu     sync.Mutex
-	topics map[string]chan struct{}
+	topics map[string]*bell
 }
 
 // Topics.
@@ -19,31 +23,48 @@ const (
 func topicQueue(name string) string { return "queue:" + name }
 func topicPlace(name string) string { return "place:" + name } // under the queue's limit over all workers
 func topicSession(id string) string { return "session:" + id }
-func newHub() *hub                  { return &hub{topics: map[string]chan struct{}{}} }
+
+// forClaims reports that claims wait for a topic, and nobody else.
+func forClaims(topic string) bool {
+	return strings.HasPrefix(topic, "queue:") || strings.HasPrefix(topic, "place:")
+}
+
+func newHub() *hub { return &hub{topics: map[string]*bell{}} }
 
 // on returns a channel that is closed at the next wake-up of topic. Take it
 // before looking at the rows, or the wake-up between the look and the wait is
 // lost.
-func (h *hub) on(topic string) <-chan struct{} {
+func (h *hub) on(topic string) <-chan struct{} { return h.bell(topic).rung }
+
+// bell is on, for those who say when they wait.
+func (h *hub) bell(topic string) *bell {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ch, ok := h.topics[topic]
+	b, ok := h.topics[topic]
 	if !ok {
-		ch = make(chan struct{})
-		h.topics[topic] = ch
+		b = &bell{rung: make(chan struct{})}
+		h.topics[topic] = b
 	}
-	return ch
+	return b
 }
 
-func (h *hub) wake(topics ...string) {
+type bell struct {
+	rung    chan struct{}
+	waiting atomic.Int64
+}
+
+// wake rings, and answers how many waited for it.
+func (h *hub) wake(topics ...string) (woken int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range topics {
-		if ch, ok := h.topics[t]; ok {
-			close(ch)
+		if b, ok := h.topics[t]; ok {
+			woken += int(b.waiting.Load())
+			close(b.rung)
 			delete(h.topics, t)
 		}
 	}
+	return woken
 }
 
 // heard passes on what another process announced; "" means anything may have
@@ -55,8 +76,8 @@ func (h *hub) heard(topic string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for t, ch := range h.topics {
-		close(ch)
+	for t, b := range h.topics {
+		close(b.rung)
 		delete(h.topics, t)
 	}
 }

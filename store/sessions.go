@@ -11,11 +11,14 @@ import (
 
 const sessionColumns = `id, name, namespace, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
 
-func scanSession(rows Rows) (w belfry.WorkerState, err error) {
-	var name, namespace string
+func (s *Store) scanSession(rows Rows) (w belfry.WorkerState, err error) {
+	var name, namespace, doc string
 	var lost, drain int64
-	err = rows.Scan(&w.Session, &name, &namespace, scanDoc{&w.WorkerInfo}, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
+	err = rows.Scan(&w.Session, &name, &namespace, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
 		scanTime{&w.ExpiresAt}, scanTime{&w.EndedAt}, &lost, &drain)
+	if err == nil {
+		w.WorkerInfo, err = s.sessionDocs.decode(w.Session, 0, doc)
+	}
 	w.Name, w.Namespace, w.Lost, w.Drain = name, namespace, lost != 0, drain != 0
 	return w, err
 }
@@ -86,7 +89,7 @@ func errSession(id string) error {
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
 func (c *change) session(id string) (belfry.WorkerState, error) {
-	w, found, err := first(c.ctx, c.tx, scanSession, `
+	w, found, err := first(c.ctx, c.tx, c.s.scanSession, `
 		select `+sessionColumns+`
 		from sessions
 		where id = $1 and ended_at = 0`+c.sql.ForKeyShare("sessions"), id)
@@ -104,7 +107,7 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 	}
 	err = s.write(ctx, "renew", func(c *change) error {
 		out = belfry.Renewal{}
-		w, found, err := first(ctx, c.tx, scanSession, `
+		w, found, err := first(ctx, c.tx, c.s.scanSession, `
 			update sessions
 			set renewed_at = $2, expires_at = $2 + ttl
 			where id = $1 and ended_at = 0
@@ -285,7 +288,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 		if ended {
 			cond = "true"
 		}
-		all, err = collect(ctx, tx, scanSession, `
+		all, err = collect(ctx, tx, s.scanSession, `
 			select `+sessionColumns+`
 			from sessions
 			where `+cond+`

@@ -87,6 +87,9 @@ type Store struct {
 	plans *plans
 	water *lowWater
 	watch watch
+
+	taskDocs    docs[int64, belfry.Task]
+	sessionDocs docs[string, belfry.WorkerInfo]
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
@@ -117,7 +120,11 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 	var c *change
 	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
 		c = &change{ctx: ctx, tx: tx, sql: s.sql, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), begun: begun, asked: asked, s: s}
-		return fn(c)
+		if err := fn(c); err != nil {
+			return err
+		}
+		c.wakeEarly(at.Woke)
+		return nil
 	})
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
 	if err == nil {
@@ -151,6 +158,25 @@ type change struct {
 	s      *Store
 	wakes  []string
 	then   []func()
+}
+
+// wakeEarly wakes claims before the commit, where they can join it.
+func (c *change) wakeEarly(woke func(int)) {
+	if woke == nil {
+		return
+	}
+	late, n := c.wakes[:0], 0
+	for _, t := range c.wakes {
+		if forClaims(t) {
+			n += c.s.hub.wake(t)
+		} else {
+			late = append(late, t)
+		}
+	}
+	c.wakes = late
+	if n > 0 {
+		woke(n)
+	}
 }
 
 // after runs fn when the transition has been committed.

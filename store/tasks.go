@@ -15,11 +15,13 @@ type taskName struct {
 
 const taskColumns = `id, namespace, name, generation, doc, created_at, updated_at`
 
-func scanTask(rows Rows) (t belfry.Task, err error) {
-	var id, generation int64
-	var namespace, name string
-	var created, updated int64
-	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&t}, &created, &updated)
+func (s *Store) scanTask(rows Rows) (t belfry.Task, err error) {
+	var id, generation, created, updated int64
+	var namespace, name, doc string
+	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &created, &updated); err != nil {
+		return t, err
+	}
+	t, err = s.taskDocs.decode(id, generation, doc)
 	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
 	t.CreatedAt, t.UpdatedAt = instant(created), instant(updated)
 	return t, err
@@ -41,8 +43,16 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	if len(names) == 0 {
 		return map[taskName]belfry.Task{}, nil
 	}
-	from, args := c.sql.Table(1, "t", BatchOf(unique(names)))
-	tasks, err := collect(c.ctx, c.tx, scanTask, `
+	names = unique(names)
+	if len(names) == 1 {
+		t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
+		if !found {
+			return map[taskName]belfry.Task{}, err
+		}
+		return map[taskName]belfry.Task{names[0]: t}, err
+	}
+	from, args := c.sql.Table(1, "t", BatchOf(names))
+	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `
 		select `+taskColumns+`
 		from tasks
 		where (namespace, name) in (select namespace, name from `+from+`)`, args...)
@@ -54,7 +64,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 }
 
 func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]belfry.Task, error) {
-	tasks, err := collect(ctx, tx, scanTask, `
+	tasks, err := collect(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
 		from tasks
 		where `+s.sql.In("id", 1), s.sql.List(unique(ids)))
@@ -88,7 +98,7 @@ func (c *change) lockTask(namespace, name string) (belfry.Task, error) {
 }
 
 func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (belfry.Task, error) {
-	t, found, err := first(ctx, tx, scanTask, `
+	t, found, err := first(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
 		from tasks
 		where namespace = $1 and name = $2`+suffix, namespace, name)
@@ -230,7 +240,7 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		tasks, err := collect(ctx, tx, scanTask, `
+		tasks, err := collect(ctx, tx, s.scanTask, `
 			select `+taskColumns+`
 			from tasks
 			where `+w.sql()+`

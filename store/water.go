@@ -141,26 +141,37 @@ func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, er
 // look for a lease is written as a value, because that can only be planned as a
 // look-up by key.
 func (c *change) walk(cond *where, from mark, marked bool, n int) ([]jobRow, error) {
+	args := func(own ...any) []any { return append(slices.Clone(cond.args), own...) }
+	next := len(cond.args) + 1
 	part := func(more, limit string) string {
 		return selectReady + `
 			where state = 'ready' and (select number from leases where job_id = id) is null and ` + cond.sql() + more + `
 			order by priority desc, ready_at, id
-			limit ` + limit + c.sql.SkipLocked("jobs")
+			limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
 	}
-	add := func(v any) string {
-		cond.args = append(cond.args, v)
-		return placeholder(len(cond.args))
-	}
-	limit := add(n)
+	p, p1, p2, p3 := placeholder(next), placeholder(next+1), placeholder(next+2), placeholder(next+3)
 	if !marked {
-		return collect(c.ctx, c.tx, scanReady, part("", limit), cond.args...)
+		return collect(c.ctx, c.tx, scanReady, part("", p), args(n)...)
 	}
-	priority, readyAt, id := add(from.priority), add(from.readyAt), add(from.id)
-	return collect(c.ctx, c.tx, scanReady, `
-		with higher as materialized (`+part(` and priority > `+priority, limit)+`),
-		same as materialized (`+part(` and priority = `+priority+` and (ready_at, id) > (`+readyAt+`, `+id+`)`,
-		limit+` - (select count(*) from higher)`)+`),
-		lower as materialized (`+part(` and priority < `+priority,
-		limit+` - (select count(*) from higher) - (select count(*) from same)`)+`)
-		select * from higher union all select * from same union all select * from lower`, cond.args...)
+	higher, same, lower := ` and priority > `+p1, ` and priority = `+p1+` and (ready_at, id) > (`+p2+`, `+p3+`)`, ` and priority < `+p1
+	if c.sql.Remote() {
+		return collect(c.ctx, c.tx, scanReady, `
+			with higher as materialized (`+part(higher, p)+`),
+			same as materialized (`+part(same, p+` - (select count(*) from higher)`)+`),
+			lower as materialized (`+part(lower, p+` - (select count(*) from higher) - (select count(*) from same)`)+`)
+			select * from higher union all select * from same union all select * from lower`, args(n, from.priority, from.readyAt, from.id)...)
+	}
+	rows, err := collect(c.ctx, c.tx, scanReady, part(higher, p), args(n, from.priority)...)
+	if err == nil && len(rows) < n {
+		rows, err = appendRows(rows, c, part(same, p), args(n-len(rows), from.priority, from.readyAt, from.id))
+	}
+	if err == nil && len(rows) < n {
+		rows, err = appendRows(rows, c, part(lower, p), args(n-len(rows), from.priority))
+	}
+	return rows, err
+}
+
+func appendRows(rows []jobRow, c *change, query string, args []any) ([]jobRow, error) {
+	more, err := collect(c.ctx, c.tx, scanReady, query, args...)
+	return append(rows, more...), err
 }

@@ -54,7 +54,7 @@ func whyEnded(j belfry.Job) (summary, next string) {
 }
 
 func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Time, w *belfry.Why) error {
-	session, found, err := first(ctx, tx, scanSession, `select `+sessionColumns+` from sessions where id = $1`, j.Session)
+	session, found, err := first(ctx, tx, s.scanSession, `select `+sessionColumns+` from sessions where id = $1`, j.Session)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	if err != nil {
 		return err
 	}
-	workers, err := collect(ctx, tx, scanSession, `select `+sessionColumns+` from sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
+	workers, err := collect(ctx, tx, s.scanSession, `select `+sessionColumns+` from sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 	return fmt.Sprintf("unnest(%s) as %s (%s)", strings.Join(arrays, ", "), alias, strings.Join(names, ", ")), b.Columns()
 }
 
+// Remote is true.
+func (dialect) Remote() bool { return true }
+
 // In compares with an array, which unlike a join can only be planned as look-ups
 // by key.
 func (dialect) In(column string, n int) string { return fmt.Sprintf("%s = any($%d)", column, n) }

@@ -43,6 +43,9 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 	return succeed(ctx, foreign{}, tx, rows, now)
 }
 
+// Remote is false: the database is in this process.
+func (dialect) Remote() bool { return false }
+
 // In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
 	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
