@@ -248,7 +248,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (at store.Moment, e
 	}
 	var s sample
 	var now int64
-	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil, nil); err != nil {
+	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil, nil, nil); err != nil {
 		return at, fmt.Errorf("read the clock: %w", err)
 	}
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
@@ -275,14 +275,17 @@ const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 //
 // It also keeps transitions from reading whole tables. Those that are empty one
 // moment and full the next have statistics that are always wrong, and a plan
-// may be kept from the empty moment.
+// may be kept from the empty moment. And it turns off the compiling of plans:
+// where a table has to be read all the same, the penalty makes a statement of a
+// millisecond look so dear that compiling it took a hundred.
 const beginSQL = `
 	select pg_current_xact_id()::text::bigint,
 		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
 		set_config('idle_in_transaction_session_timeout', '5s', true),
-		set_config('enable_seqscan', 'off', true)`
+		set_config('enable_seqscan', 'off', true),
+		set_config('jit', 'off', true)`
 
 // rollback ends a transaction whose context may be over. A connection on which
 // even that fails is closed, and the server rolls back.
