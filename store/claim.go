@@ -80,6 +80,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 			return err
 		}
 		var rows []jobRow
+		var slots []leaseRow
 		for _, q := range queues {
 			wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
 			allowed, err := c.withinLimit(q, wanted)
@@ -87,16 +88,28 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				return err
 			}
 			limited = limited || allowed < wanted
-			found, err := c.pick(session, q, allowed)
+			if allowed <= 0 {
+				continue
+			}
+			p := c.picking(session, q, allowed)
+			if len(queues) == 1 && c.sql.Lease("", 1) != "" {
+				out, err = c.leaseAtOnce(session, q, p)
+				return err
+			}
+			found, err := c.walk(p)
 			if err != nil {
 				return err
 			}
+			c.picked(p, found, len(found) == p.n)
 			rows = append(rows, found...)
+			for range found {
+				slots = append(slots, leaseRow{SlotOf: slotOf(q)})
+			}
 		}
 		if len(rows) == 0 {
 			return nil
 		}
-		out, err = c.lease(session, queues, rows)
+		out, err = c.lease(session, rows, slots)
 		return err
 	})
 	if err == nil && len(out.Jobs) > 0 {
@@ -171,6 +184,13 @@ type leaseRow struct {
 	DeadlineAt int64   `json:"deadline_at"`
 }
 
+func slotOf(q belfry.Queue) *string {
+	if q.GlobalLimit == 0 {
+		return nil
+	}
+	return &q.Name
+}
+
 // lease hands locked jobs to a session under one new number. The number is
 // drawn after the rows were locked: whoever had one of them before drew his
 // before he committed, so ours is larger.
@@ -178,28 +198,13 @@ type leaseRow struct {
 // The rows of the jobs are not touched. That a job has no lease was seen by the
 // statement that picked it, which on PostgreSQL may have begun before another
 // claim was committed; so the primary key of the leases has the last word.
-func (c *change) lease(w belfry.WorkerState, queues []belfry.Queue, rows []jobRow) (belfry.Claim, error) {
+func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (belfry.Claim, error) {
 	number, err := c.sql.NextIDs(c.ctx, c.tx, "lease", 1)
 	if err != nil {
 		return belfry.Claim{}, err
 	}
-	out := belfry.Claim{Lease: number[0], Jobs: make([]belfry.LeasedJob, 0, len(rows))}
-	rows, tasks, err := c.withTasks(rows)
-	if err != nil {
-		return out, err
-	}
-	limited := make(map[string]bool, len(queues))
-	for _, q := range queues {
-		limited[q.Name] = q.GlobalLimit > 0
-	}
-	leases := make([]leaseRow, len(rows))
-	for i := range rows {
-		j := &rows[i]
-		j.DeadlineAt = c.now.Add(j.Timeout.D() + belfry.DeadlineGrace)
-		leases[i] = leaseRow{JobID: j.ID, DeadlineAt: micros(j.DeadlineAt)}
-		if limited[j.Queue] {
-			leases[i].SlotOf = &j.Queue
-		}
+	for i, j := range rows {
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Job))
 	}
 	from, args := c.sql.Table(4, "t", BatchOf(leases))
 	leased, err := collect(c.ctx, c.tx, scanInt, `
@@ -208,27 +213,58 @@ func (c *change) lease(w belfry.WorkerState, queues []belfry.Queue, rows []jobRo
 		from `+from+`
 		where true
 		on conflict (job_id) do nothing
-		returning job_id`, append([]any{out.Lease, w.Session, micros(c.now)}, args...)...)
+		returning job_id`, append([]any{number[0], w.Session, micros(c.now)}, args...)...)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	if len(leased) < len(rows) {
+		got := make(map[int64]bool, len(leased))
+		for _, id := range leased {
+			got[id] = true
+		}
+		rows = slices.DeleteFunc(rows, func(j jobRow) bool { return !got[j.ID] })
+	}
+	return c.leased(w, number[0], rows)
+}
+
+// leaseAtOnce picks and leases in one statement.
+func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (belfry.Claim, error) {
+	query, args := c.walkAtOnce(p)
+	var number, picked int64
+	rows, err := collect(c.ctx, c.tx, func(r Rows) (jobRow, error) { return scanReadyAnd(r, &number, &picked) },
+		c.sql.Lease(query, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds())...)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	c.picked(p, rows, int(picked) == p.n)
+	if len(rows) == 0 {
+		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
+	}
+	return c.leased(w, number, rows)
+}
+
+func (c *change) deadline(j belfry.Job) time.Time {
+	return c.now.Add(j.Timeout.D() + belfry.DeadlineGrace)
+}
+
+// leased is the answer to a claim: jobs that have their lease.
+func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belfry.Claim, error) {
+	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, 0, len(rows))}
+	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
 		return out, err
 	}
-	got := make(map[int64]bool, len(leased))
-	for _, id := range leased {
-		got[id] = true
-	}
-	for _, j := range rows {
-		if !got[j.ID] {
-			continue
-		}
-		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, out.Lease, w.Session, c.now
+	for i := range rows {
+		j := &rows[i].Job
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(*j)
 		j.Attempt++
-		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: j.Job, Task: tasks[j.TaskID]})
+		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: tasks[rows[i].TaskID]})
 	}
 	c.wake(topicJobs)
 	return out, nil
 }
 
-// withTasks reads the tasks of locked jobs. A job whose task was deleted while
+// withTasks reads the tasks of leased jobs. A job whose task was deleted while
 // an attempt ran, and that was handed back since, ends here.
 func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, error) {
 	ids := make([]int64, len(rows))
@@ -248,8 +284,15 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 		}
 		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
 	}
-	if len(gone) > 0 {
-		err = c.end(gone, true)
+	if len(gone) == 0 {
+		return kept, tasks, nil
 	}
-	return kept, tasks, err
+	left := make([]int64, len(gone))
+	for i, e := range gone {
+		left[i] = e.row.ID
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
+		return nil, nil, err
+	}
+	return kept, tasks, c.end(gone, true)
 }

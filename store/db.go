@@ -69,9 +69,13 @@ type Dialect interface {
 	// Table is a from-item that unpacks a batch, and its parameters, which are
 	// numbered from n. It is the last of a statement's parameters.
 	Table(n int, alias string, b Batch) (from string, args []any)
-	// Remote reports that a statement costs a journey, so that one long one is
-	// better than several short ones.
-	Remote() bool
+	// Lease is a statement that does all of a claim at once, around the query that
+	// picks the jobs, or empty where several short statements are as good. It
+	// answers the columns of the jobs that were leased, the number, which is drawn
+	// when all rows are locked, and how many were picked. Its own parameters are
+	// numbered from n: session, slot_of, now, and the grace after a timeout, in
+	// microseconds.
+	Lease(picked string, n int) string
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string

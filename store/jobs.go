@@ -58,9 +58,12 @@ func scanJob(rows Rows) (j jobRow, err error) {
 	return j, err
 }
 
-func scanReady(rows Rows) (j jobRow, err error) {
+func scanReady(rows Rows) (jobRow, error) { return scanReadyAnd(rows) }
+
+// scanReadyAnd scans more columns behind those of the job.
+func scanReadyAnd(rows Rows, more ...any) (j jobRow, err error) {
 	var t jobTexts
-	err = rows.Scan(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt)...)
+	err = rows.Scan(append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)...)
 	t.complete(&j)
 	return j, err
 }

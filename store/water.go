@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -75,35 +76,30 @@ func (l *lowWater) begin(k waterKey, now time.Time) (m mark, ok bool) {
 	return *known, true
 }
 
-// rise notes what a claim has seen that began at m, or everywhere: nothing that
-// it could take is left before the last job it took, or at all if it wanted
-// more. It took the time it took.
-func (l *lowWater) rise(k waterKey, everywhere bool, found []jobRow, wanted int, stable time.Time, took time.Duration) {
-	next := mark{readyAt: micros(stable)}
-	if len(found) > 0 {
-		last := found[len(found)-1]
-		next.priority = last.Priority
-		if len(found) == wanted && last.readyAt < next.readyAt {
-			next.readyAt, next.id = last.readyAt, last.ID
-		}
-	}
+// rise notes what a claim has seen: nothing that it could take is left before
+// the last job it took, or at all if it had not found enough.
+func (l *lowWater) rise(p picking, found []jobRow, enough bool, stable time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.marks[k]
-	switch {
-	case known == nil && len(l.marks) >= maxMarks:
-		return
-	case known == nil:
+	known := l.marks[p.key]
+	if known == nil {
+		if len(l.marks) >= maxMarks {
+			return
+		}
 		known = &mark{}
-		l.marks[k] = known
-	case len(found) == 0:
-		next.priority = known.priority
+		l.marks[p.key] = known
 	}
-	next.lookAgain = known.lookAgain
-	if everywhere {
-		next.lookAgain = time.Now().Add(max(lookEvery, lookShare*took))
+	if !p.marked {
+		known.lookAgain = time.Now().Add(max(lookEvery, lookShare*took))
 	}
-	*known = next
+	if len(found) == 0 { // perhaps others were faster with all that it found
+		return
+	}
+	last := found[len(found)-1]
+	known.priority, known.readyAt, known.id = last.Priority, micros(stable), 0
+	if enough && last.readyAt < known.readyAt {
+		known.readyAt, known.id = last.readyAt, last.ID
+	}
 }
 
 // drain forgets all marks.
@@ -113,12 +109,18 @@ func (l *lowWater) drain() {
 	clear(l.marks)
 }
 
-// pick locks up to n ready jobs of a queue that the session can run, the
-// highest priority first and in it the longest ready.
-func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, error) {
-	if n <= 0 {
-		return nil, nil
-	}
+// picking is how a session looks for ready jobs of a queue: the highest priority
+// first and in it the longest ready.
+type picking struct {
+	cond   *where
+	n      int
+	key    waterKey
+	from   mark
+	marked bool
+	begun  time.Time
+}
+
+func (c *change) picking(w belfry.WorkerState, q belfry.Queue, n int) picking {
 	cond := &where{}
 	cond.and("queue = ?", q.Name)
 	cond.namespace("namespace", w.Namespace)
@@ -126,52 +128,66 @@ func (c *change) pick(w belfry.WorkerState, q belfry.Queue, n int) ([]jobRow, er
 	if slices.Contains(w.Kinds, belfry.KindFunc) {
 		cond.and(`(kind <> 'func' or `+c.sql.In("task", len(cond.args)+1)+`)`, c.sql.List(w.Funcs))
 	}
-	key, begun := waterKeyOf(w, q.Name), time.Now()
-	from, marked := c.s.water.begin(key, c.now)
-	rows, err := c.walk(cond, from, marked, n)
-	if err != nil {
-		return nil, err
-	}
-	took := time.Since(begun)
-	c.after(func() { c.s.water.rise(key, !marked, rows, n, c.stable, took) })
-	return rows, nil
+	p := picking{cond: cond, n: n, key: waterKeyOf(w, q.Name), begun: time.Now()}
+	p.from, p.marked = c.s.water.begin(p.key, c.now)
+	return p
 }
 
-// walk goes through the index of ready jobs: everywhere, or from a mark. The
-// look for a lease is written as a value, because that can only be planned as a
-// look-up by key.
-func (c *change) walk(cond *where, from mark, marked bool, n int) ([]jobRow, error) {
-	args := func(own ...any) []any { return append(slices.Clone(cond.args), own...) }
-	next := len(cond.args) + 1
-	part := func(more, limit string) string {
-		return selectReady + `
-			where state = 'ready' and (select number from leases where job_id = id) is null and ` + cond.sql() + more + `
-			order by priority desc, ready_at, id
-			limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
+// picked notes how far the look went, and whether it ended because it had found
+// enough.
+func (c *change) picked(p picking, rows []jobRow, enough bool) {
+	took := time.Since(p.begun)
+	c.after(func() { c.s.water.rise(p, rows, enough, c.stable, took) })
+}
+
+// part is a walk through the index of ready jobs. The look for a lease is
+// written as a value, because that can only be planned as a look-up by key.
+func (c *change) part(p picking, more, limit string) string {
+	return selectReady + `
+		where state = 'ready' and (select number from leases where job_id = id) is null and ` + p.cond.sql() + more + `
+		order by priority desc, ready_at, id
+		limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
+}
+
+// ranges are the conditions on what is before, at and after the priority of the
+// mark. Their parameters are numbered from n: priority, ready_at, id.
+func ranges(n int) (higher, same, lower string) {
+	priority := placeholder(n)
+	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (ready_at, id) > (` + placeholder(n+1) + `, ` + placeholder(n+2) + `)`, ` and priority < ` + priority
+}
+
+// walk locks the jobs, one statement after the other.
+func (c *change) walk(p picking) (rows []jobRow, err error) {
+	next := len(p.cond.args) + 1
+	look := func(more string, own ...any) error {
+		if len(rows) >= p.n {
+			return nil
+		}
+		args := append(append(slices.Clone(p.cond.args), p.n-len(rows)), own...)
+		found, err := collect(c.ctx, c.tx, scanReady, c.part(p, more, placeholder(next)), args...)
+		rows = append(rows, found...)
+		return err
 	}
-	p, p1, p2, p3 := placeholder(next), placeholder(next+1), placeholder(next+2), placeholder(next+3)
-	if !marked {
-		return collect(c.ctx, c.tx, scanReady, part("", p), args(n)...)
+	if !p.marked {
+		return rows, look("")
 	}
-	higher, same, lower := ` and priority > `+p1, ` and priority = `+p1+` and (ready_at, id) > (`+p2+`, `+p3+`)`, ` and priority < `+p1
-	if c.sql.Remote() {
-		return collect(c.ctx, c.tx, scanReady, `
-			with higher as materialized (`+part(higher, p)+`),
-			same as materialized (`+part(same, p+` - (select count(*) from higher)`)+`),
-			lower as materialized (`+part(lower, p+` - (select count(*) from higher) - (select count(*) from same)`)+`)
-			select * from higher union all select * from same union all select * from lower`, args(n, from.priority, from.readyAt, from.id)...)
-	}
-	rows, err := collect(c.ctx, c.tx, scanReady, part(higher, p), args(n, from.priority)...)
-	if err == nil && len(rows) < n {
-		rows, err = appendRows(rows, c, part(same, p), args(n-len(rows), from.priority, from.readyAt, from.id))
-	}
-	if err == nil && len(rows) < n {
-		rows, err = appendRows(rows, c, part(lower, p), args(n-len(rows), from.priority))
-	}
+	higher, same, lower := ranges(next + 1)
+	err = errors.Join(look(higher, p.from.priority), look(same, p.from.priority, p.from.readyAt, p.from.id), look(lower, p.from.priority))
 	return rows, err
 }
 
-func appendRows(rows []jobRow, c *change, query string, args []any) ([]jobRow, error) {
-	more, err := collect(c.ctx, c.tx, scanReady, query, args...)
-	return append(rows, more...), err
+// walkAtOnce is the same as one query, with its parameters.
+func (c *change) walkAtOnce(p picking) (query string, args []any) {
+	next := len(p.cond.args) + 1
+	limit := placeholder(next)
+	args = append(slices.Clone(p.cond.args), p.n)
+	if !p.marked {
+		return c.part(p, "", limit), args
+	}
+	higher, same, lower := ranges(next + 1)
+	return `
+		with higher as materialized (` + c.part(p, higher, limit) + `),
+		same as materialized (` + c.part(p, same, limit+` - (select count(*) from higher)`) + `),
+		lower as materialized (` + c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`) + `)
+		select * from higher union all select * from same union all select * from lower`, append(args, p.from.priority, p.from.readyAt, p.from.id)
 }

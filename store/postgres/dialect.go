@@ -27,8 +27,22 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 	return fmt.Sprintf("unnest(%s) as %s (%s)", strings.Join(arrays, ", "), alias, strings.Join(names, ", ")), b.Columns()
 }
 
-// Remote is true.
-func (dialect) Remote() bool { return true }
+// Lease counts what was picked before it draws the number, so that every row is
+// locked by then.
+func (dialect) Lease(picked string, n int) string {
+	return fmt.Sprintf(`
+		with picked as materialized (%s),
+		drawn as materialized (select nextval('ids_lease') as number from (select count(*) as jobs from picked) as locked where jobs > 0),
+		leased as (
+			insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
+			select id, (select number from drawn), $%d, $%d, $%d, $%[4]d + timeout + $%[5]d
+			from picked
+			on conflict (job_id) do nothing
+			returning job_id)
+		select picked.*, (select number from drawn), (select count(*) from picked)
+		from picked
+		where id = any (array(select job_id from leased))`, picked, n, n+1, n+2, n+3)
+}
 
 // In compares with an array, which unlike a join can only be planned as look-ups
 // by key.

@@ -26,12 +26,12 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 				where job_id = t.job_id and number = t.lease
 				limit 1) l
 			cross join lateral (
-				select *
+				select *, ctid as place
 				from jobs
 				where id = t.job_id and lease < l.number
 				limit 1
 				for update) j),
-		gone as (delete from jobs where id = any (array(select id from ended))),
+		gone as (delete from jobs where ctid = any (array(select place from ended))),
 		freed as (delete from leases where job_id = any (array(select id from ended)))
 		insert into jobs_done (`+store.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,

@@ -43,8 +43,8 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 	return succeed(ctx, foreign{}, tx, rows, now)
 }
 
-// Remote is false: the database is in this process.
-func (dialect) Remote() bool { return false }
+// Lease is nothing: the database is in this process, and a statement no journey.
+func (dialect) Lease(string, int) string { return "" }
 
 // In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
