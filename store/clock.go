@@ -156,10 +156,3 @@ func (c *change) shiftClock(d time.Duration) error {
 	c.s.water.drain()
 	return nil
 }
-
-// follows reports that an instant which looks passed may only look so because
-// the clock was set, and makes up for that first.
-func (c *change) follows() (bool, error) {
-	by, err := c.followClock()
-	return by != 0, err
-}

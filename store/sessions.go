@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -152,6 +153,13 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(rows, func(h held) bool { return !c.now.Before(h.deadlineAt) || c.now.Sub(h.claimedAt) > belfry.ClaimSettled }) {
+		if by, err := c.followClock(); err != nil {
+			return err
+		} else if by != 0 { // it was not the time that passed
+			return c.reconcile(session, holding, out)
+		}
+	}
 	leased := make(map[belfry.Ref]held, len(rows))
 	var late, never []belfry.Finish
 	for _, h := range rows {
@@ -177,9 +185,6 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	}
 	if len(late)+len(never) == 0 {
 		return nil
-	}
-	if set, err := c.follows(); err != nil || set {
-		return err // it was not the time that passed
 	}
 	if time.Since(c.begun) > renewalFresh {
 		never = nil // what it says of itself may be long out of date

@@ -23,7 +23,7 @@ func RunNodes(t *testing.T, open OpenNodes) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &bench{T: t, ctx: t.Context(), clock: NewClock()}
-			nodes := open(t, store.Options{Clock: b.clock.Now})
+			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 			b.st = nodes[0]
 			fn(b, nodes)
 		})

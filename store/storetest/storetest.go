@@ -25,8 +25,9 @@ type Open func(t *testing.T, o store.Options) *store.Store
 
 // Clock is a clock that stands still until it is moved.
 type Clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu   sync.Mutex
+	now  time.Time
+	mono time.Duration
 }
 
 // Epoch is when every case begins: a Monday at noon.
@@ -47,6 +48,21 @@ func (c *Clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
+	c.mono += max(0, d)
+}
+
+// Set moves the clock while no time passes, as somebody who sets it does.
+func (c *Clock) Set(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Mono is the time that has passed.
+func (c *Clock) Mono() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mono
 }
 
 // bench is what a case works with.

@@ -1,0 +1,91 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+)
+
+// late opens a store with one session for tasks t, whose mark is set.
+func late(t *testing.T) (st *store.Store, claim func(wait time.Duration) []int64) {
+	t.Helper()
+	st = open(t, store.Options{})
+	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, func(wait time.Duration) (ids []int64) {
+		t.Helper()
+		c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}, Wait: belfry.Duration(wait)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range c.Jobs {
+			ids = append(ids, j.Job.ID)
+		}
+		return ids
+	}
+}
+
+// A job has its place by the instant of its transaction. One that commits
+// after others have been claimed, whose places come later, is not overlooked.
+func TestAJobThatIsCommittedLateIsClaimedAtOnce(t *testing.T) {
+	t.Parallel()
+	st, claim := late(t)
+	for range 20 {
+		tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow, err := st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			quick := enqueue(t, st, "t")
+			if got := claim(0); len(got) != 1 || got[0] != quick {
+				t.Fatalf("claimed %v, want %d", got, quick)
+			}
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim(0); len(got) != 1 || got[0] != slow[0].Job.ID {
+			t.Fatalf("claimed %v, want the late %d", got, slow[0].Job.ID)
+		}
+	}
+}
+
+// A job whose row somebody held while others were claimed is found by the next
+// look everywhere.
+func TestAJobThatWasSteppedOverIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	st, claim := late(t)
+	enqueue(t, st, "t")
+	claim(0)
+	held := enqueue(t, st, "t")
+	tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "select 1 from jobs where id = $1 for update", held); err != nil {
+		t.Fatal(err)
+	}
+	other := enqueue(t, st, "t")
+	if got := claim(0); len(got) != 1 || got[0] != other {
+		t.Fatalf("claimed %v, want %d", got, other)
+	}
+	if err := tx.Rollback(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if got := claim(2 * time.Second); len(got) == 1 && got[0] == held {
+			return
+		}
+	}
+	t.Error("never found")
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+func init() {
+	follow := func(b *bench, nodes []*store.Store) {
+		b.Helper()
+		for _, st := range nodes {
+			ok(b, st.FollowClock(b.ctx))
+		}
+	}
+
+	addNodes("a clock that is set forward takes no job from a worker that lives, whoever looks first", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		c := b.claim(s, 1)
+		follow(b, nodes)
+		b.clock.Set(time.Hour)
+		for _, st := range nodes {
+			r := must(st.ReleaseLost(b.ctx))(b)
+			want(b, "released", r.Jobs, 0)
+		}
+		r := b.renew(s, c.Jobs...)
+		want(b, "lost", r.Lost, false)
+		want(b, "told to end", len(r.Cancel), 0)
+		b.wantState(j.ID, belfry.JobRunning)
+		b.clock.Move(lost)
+		want(b, "released once it is lost", b.release(), 1)
+	})
+
+	addNodes("a renewal that comes first after the clock was set forward ends nothing", func(b *bench, nodes []*store.Store) {
+		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		c := b.claim(s, 1)
+		follow(b, nodes)
+		b.clock.Set(time.Hour)
+		want(b, "told to end", len(b.renew(s, c.Jobs...).Cancel), 0)
+		b.wantState(j.ID, belfry.JobRunning)
+	})
+
+	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", func(b *bench, nodes []*store.Store) {
+		b.task("t", func(t *belfry.Task) {
+			t.Retry = belfry.Retry{MaxAttempts: 2, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Minute), Jitter: -1}
+		})
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		c := b.claim(s, 1)
+		b.finish(s, c.Jobs[0], belfry.OutcomeError)
+		follow(b, nodes)
+		due := b.job(j.ID).DueAt
+		b.clock.Set(-time.Hour)
+		follow(b, nodes)
+		follow(b, nodes)
+		want(b, "due", b.job(j.ID).DueAt, due.Add(-time.Hour))
+		b.clock.Move(time.Minute)
+		want(b, "promoted", b.promote(), 1)
+		want(b, "claimed", len(b.claim(s, 1).Jobs), 1)
+	})
+
+	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		s := b.session("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		b.claim(s, 1) // the mark is here
+		b.clock.Move(time.Minute)
+		first := b.enqueue(belfry.NewJob{Task: "t"})
+		follow(b, nodes)
+		b.clock.Set(-time.Hour)
+		follow(b, nodes)
+		second := b.enqueue(belfry.NewJob{Task: "t"})
+		for _, id := range []int64{first.ID, second.ID} {
+			c := b.claim(s, 1)
+			want(b, "claimed", len(c.Jobs), 1)
+			want(b, "job", c.Jobs[0].Job.ID, id)
+		}
+	})
+}
