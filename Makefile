@@ -68,7 +68,11 @@ fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)
 	done
 
 .PHONY: bench
-bench: ## Run the benchmarks (BENCH=name, PKG)
+bench: build ## Measure Belfry alone on this machine, a short run (BENCH_ARGS, see go run ./internal/bench/cmd/node -h)
+	go run ./internal/bench/cmd/node -short -program bin/belfry $(BENCH_ARGS)
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks (BENCH=name, PKG)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
 .PHONY: setup-peers

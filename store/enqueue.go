@@ -311,13 +311,21 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		}
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
-	written, err := collect(c.ctx, c.tx, scanInt, `
+	insert := `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key
-		from `+from+`
-		where true
+		from ` + from + `
+		where true`
+	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
+		if _, err := c.tx.Exec(c.ctx, insert, args...); err != nil {
+			return nil, fmt.Errorf("insert jobs: %w", err)
+		}
+		c.wakeForNew(ins)
+		return nil, nil
+	}
+	written, err := collect(c.ctx, c.tx, scanInt, insert+`
 		on conflict (namespace, active_key) where active_key is not null do nothing
 		returning id`, args...)
 	if err != nil {
@@ -327,20 +335,29 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	for _, id := range written {
 		there[id] = true
 	}
-	var blocked []*insertion
+	var fresh, blocked []*insertion
 	for _, in := range ins {
-		if !there[in.ID] {
+		if there[in.ID] {
+			fresh = append(fresh, in)
+		} else {
 			blocked = append(blocked, in)
-			continue
 		}
-		c.wake(topicJobs)
+	}
+	c.wakeForNew(fresh)
+	return c.holders(blocked)
+}
+
+func (c *change) wakeForNew(ins []*insertion) {
+	for _, in := range ins {
 		if in.State == belfry.JobReady {
 			c.wake(topicQueue(in.Queue))
 		} else {
 			c.wake(topicEngine)
 		}
 	}
-	return c.holders(blocked)
+	if len(ins) > 0 {
+		c.wake(topicJobs)
+	}
 }
 
 // holders finds who has the active keys of jobs that were not written, and
