@@ -9,16 +9,6 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// Enqueue asks for jobs. All of them are made, or none. A job whose key is
-// taken is not made again: the one that has the key is the answer.
-func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {
-	err = s.write(ctx, "enqueue", func(c *change) error {
-		out, err = c.enqueue(ns)
-		return err
-	})
-	return out, err
-}
-
 // EnqueueTx is [Store.Enqueue] inside the caller's transaction: a *sql.Tx, or
 // on PostgreSQL a pgx.Tx. The jobs exist when, and only if, it commits. Call
 // [Store.Wake] after the commit, or workers find them at their next look.

@@ -88,6 +88,8 @@ type Store struct {
 	water *lowWater
 	watch watch
 
+	gather gathering
+
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 }

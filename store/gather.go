@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/belfry-run/belfry"
+)
+
+// gathering puts calls of Enqueue that come at the same moment into one
+// transaction. Whoever finds too few at it carries out what has gathered, his
+// own first; those who come meanwhile wait, and the first of them is the next. So
+// a lone call is not held up, and many cost little more than one.
+type gathering struct {
+	mu      sync.Mutex
+	atIt    int
+	waiting []*asking
+}
+
+// asking is one call.
+type asking struct {
+	actor string
+	jobs  []belfry.NewJob
+	out   []belfry.Enqueued
+	err   error
+	done  chan struct{}
+	turn  chan struct{} // closed when its caller is to carry out what has gathered
+}
+
+const (
+	maxGathered = belfry.MaxBatch // jobs of a transaction that was gathered
+	gatherers   = 2               // while one waits for the disk, the next can work
+)
+
+// Enqueue asks for jobs. All of them are made, or none. A job whose key is
+// taken is not made again: the one that has the key is the answer.
+func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	a := &asking{actor: belfry.ActorOf(ctx), jobs: ns, done: make(chan struct{}), turn: make(chan struct{})}
+	if !s.gather.join(a) {
+		select {
+		case <-a.done:
+			s.gather.leave(a) // it may have got the turn just before
+			return a.out, a.err
+		case <-ctx.Done():
+			if s.gather.leave(a) {
+				return nil, ctx.Err()
+			}
+			<-a.done // it is being made, and the answer says whether it was
+			return a.out, a.err
+		case <-a.turn:
+		}
+	}
+	s.enqueueTogether(ctx, a, s.gather.take())
+	s.gather.pass()
+	<-a.done
+	return a.out, a.err
+}
+
+// enqueueTogether makes the jobs of calls by the same actor. When one of them
+// cannot be, each is asked for alone. The end of one caller's context does not
+// concern the others.
+func (s *Store) enqueueTogether(ctx context.Context, own *asking, calls []*asking) {
+	all := context.WithoutCancel(ctx)
+	if len(calls) > 1 {
+		var jobs []belfry.NewJob
+		for _, a := range calls {
+			jobs = append(jobs, a.jobs...)
+		}
+		if out, err := s.enqueueOnce(all, jobs); err == nil {
+			for _, a := range calls {
+				a.out, out = out[:len(a.jobs):len(a.jobs)], out[len(a.jobs):]
+				close(a.done)
+			}
+			return
+		}
+	}
+	for _, a := range calls {
+		if a == own {
+			a.out, a.err = s.enqueueOnce(ctx, a.jobs)
+		} else {
+			a.out, a.err = s.enqueueOnce(all, a.jobs)
+		}
+		close(a.done)
+	}
+}
+
+func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {
+	err = s.write(ctx, "enqueue", func(c *change) error {
+		out, err = c.enqueue(ns)
+		return err
+	})
+	return out, err
+}
+
+// join adds a call, and reports whether its caller is to carry it out at once.
+func (g *gathering) join(a *asking) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.atIt >= gatherers {
+		g.waiting = append(g.waiting, a)
+		return false
+	}
+	g.atIt++
+	g.waiting = append([]*asking{a}, g.waiting...)
+	return true
+}
+
+// leave takes back a call that nobody has begun with, and passes on its turn.
+func (g *gathering) leave(a *asking) bool {
+	g.mu.Lock()
+	i := slices.Index(g.waiting, a)
+	if i >= 0 {
+		g.waiting = slices.Delete(slices.Clone(g.waiting), i, i+1)
+	}
+	g.mu.Unlock()
+	select {
+	case <-a.turn: // just now; somebody else has to
+		g.pass()
+	default:
+	}
+	return i >= 0
+}
+
+// pass gives the turn to the first who waits.
+func (g *gathering) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, next := range g.waiting {
+		select {
+		case <-next.turn: // has it from the other already
+		default:
+			close(next.turn)
+			return
+		}
+	}
+	g.atIt--
+}
+
+// take is the next calls to carry out together: those of one actor, in their
+// order.
+func (g *gathering) take() []*asking {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, jobs := 0, 0
+	for n < len(g.waiting) && g.waiting[n].actor == g.waiting[0].actor && (n == 0 || jobs+len(g.waiting[n].jobs) <= maxGathered) {
+		jobs += len(g.waiting[n].jobs)
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	together := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	return together
+}
