@@ -26,6 +26,8 @@ const (
 	// sureWithin is how long the question for the time may take. After that the
 	// two clocks were not read together, and say nothing.
 	sureWithin = 250 * time.Millisecond
+	// patience is how long nothing is given up because nobody is sure.
+	patience = 30 * time.Second
 	// seenEvery is how often it is written down that the clock was looked at.
 	seenEvery = 10 * time.Second
 )
@@ -39,26 +41,35 @@ func monotonic() func() time.Duration {
 // as [Store.ShiftClock] does, once for all nodes. Call it every second.
 func (s *Store) FollowClock(ctx context.Context) error {
 	return s.write(ctx, "follow clock", func(c *change) error {
-		_, err := c.followClock()
+		_, _, err := c.followClock()
 		return err
 	})
 }
 
-// followClock answers how far the clock was found set, and shifts by it.
-func (c *change) followClock() (by time.Duration, err error) {
+// trusted reports that what looks passed has passed: the clock was not set, or
+// that was made up for already. Until that is known nothing is taken from
+// anyone, but not for ever.
+func (c *change) trusted() (bool, error) {
+	_, sure, err := c.followClock()
+	return sure, err
+}
+
+// followClock answers how far the clock was found set, and shifts by it. It is
+// not sure when the question took too long, and somebody was sure a moment ago.
+func (c *change) followClock() (by time.Duration, sure bool, err error) {
 	if c.s.opt.Monotonic == nil {
-		return 0, nil
+		return 0, true, nil
 	}
 	mono := c.s.opt.Monotonic()
-	if mono-c.asked > sureWithin {
-		return 0, nil
-	}
 	c.s.watch.mu.Lock()
 	last := c.s.watch.last
 	c.s.watch.mu.Unlock()
+	if mono-c.asked > sureWithin {
+		return 0, last.seen && mono-last.mono > patience, nil
+	}
 	shifts, seenAt, err := c.clockRow("")
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	switch {
 	case !last.seen && seenAt.Sub(c.now) >= noticed:
@@ -69,7 +80,7 @@ func (c *change) followClock() (by time.Duration, err error) {
 	if by != 0 || c.now.Sub(seenAt) >= seenEvery {
 		locked, _, err := c.clockRow(c.sql.ForUpdate("clock"))
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if locked != shifts { // another node was faster
 			shifts, by = locked, 0
@@ -77,11 +88,11 @@ func (c *change) followClock() (by time.Duration, err error) {
 		if by != 0 {
 			shifts++
 			if err := c.shiftClock(by); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 		}
 		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2`, shifts, micros(c.now)); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	now := c.now
@@ -93,7 +104,7 @@ func (c *change) followClock() (by time.Duration, err error) {
 			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", by)
 		}
 	})
-	return by, nil
+	return by, true, nil
 }
 
 // plausible leaves out what is no setting of the clock: slewing, and a jump

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,6 +143,38 @@ func scanHeld(rows Rows) (h held, err error) {
 	return h, rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt})
 }
 
+// floors remember for each session below which number no lease of it is left, so
+// that a renewal does not walk over all those that have ended and that a long
+// transaction elsewhere keeps from being removed. A floor is that of the renewal
+// before the last: no claim takes so long that it drew its number before one
+// renewal and was committed after the next.
+type floors struct {
+	mu    sync.Mutex
+	known map[string]floor
+}
+
+type floor struct{ now, next int64 }
+
+func (f *floors) of(session string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[session].now
+}
+
+func (f *floors) rise(session string, rows []held) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= maxDocs {
+		f.known = map[string]floor{}
+	}
+	known := f.known[session]
+	known.now = known.next
+	if len(rows) > 0 {
+		known.next = slices.MinFunc(rows, func(a, b held) int { return cmp.Compare(a.ref.Lease, b.ref.Lease) }).ref.Lease
+	}
+	f.known[session] = known
+}
+
 // reconcile compares what a worker holds with what is leased to it: what was
 // asked to end is told, what never arrived is handed back, and what goes on
 // beyond its deadline is ended here. The deadlines of a worker that does not
@@ -149,21 +183,26 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	rows, err := collect(c.ctx, c.tx, scanHeld, `
 		select job_id, number, claimed_at, deadline_at, cancel_at
 		from leases
-		where session = $1`, session)
+		where session = $1 and number >= $2`, session, c.s.floors.of(session))
 	if err != nil {
 		return err
 	}
+	c.after(func() { c.s.floors.rise(session, rows) })
+	sure := true
 	if slices.ContainsFunc(rows, func(h held) bool { return !c.now.Before(h.deadlineAt) || c.now.Sub(h.claimedAt) > belfry.ClaimSettled }) {
-		if by, err := c.followClock(); err != nil {
+		by, trusted, err := c.followClock()
+		if err != nil {
 			return err
-		} else if by != 0 { // it was not the time that passed
+		}
+		if by != 0 { // it was not the time that passed
 			return c.reconcile(session, holding, out)
 		}
+		sure = trusted
 	}
 	leased := make(map[belfry.Ref]held, len(rows))
 	var late, never []belfry.Finish
 	for _, h := range rows {
-		if !c.now.Before(h.deadlineAt) {
+		if sure && !c.now.Before(h.deadlineAt) {
 			late = append(late, belfry.Finish{Ref: h.ref, Outcome: belfry.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"})
 			continue
 		}
@@ -186,7 +225,7 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	if len(late)+len(never) == 0 {
 		return nil
 	}
-	if time.Since(c.begun) > renewalFresh {
+	if !sure || time.Since(c.begun) > renewalFresh {
 		never = nil // what it says of itself may be long out of date
 	}
 	if len(never) > 0 {
@@ -222,7 +261,7 @@ const releaseBatch = 500
 func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *change) error {
 		out = belfry.Released{}
-		if _, err := c.followClock(); err != nil {
+		if sure, err := c.trusted(); err != nil || !sure {
 			return err
 		}
 		n, err := c.tx.Exec(ctx, `

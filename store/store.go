@@ -88,6 +88,7 @@ type Store struct {
 	water *lowWater
 	watch watch
 
+	floors floors
 	gather gathering
 
 	taskDocs    docs[int64, belfry.Task]

@@ -43,7 +43,7 @@ func newLowWater() *lowWater { return &lowWater{marks: map[waterKey]*mark{}} }
 // How often a claim looks everywhere.
 const (
 	lookEvery = time.Second // at most
-	lookShare = 50          // and no more than one part in so many of the time
+	lookShare = 100         // and no more than one part in so many of the time
 	maxMarks  = 10_000
 )
 

@@ -29,7 +29,7 @@ const (
 	// longOpen is how far behind the horizon may fall. Beyond it, transactions
 	// that stay open, in any database of the server, are taken to make no jobs
 	// ready; if one does, a claim that looks everywhere finds them.
-	longOpen = int64(time.Second / time.Microsecond)
+	longOpen = int64(300 * time.Millisecond / time.Microsecond)
 )
 
 // stable adds a sample and answers the instant.

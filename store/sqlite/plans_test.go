@@ -84,7 +84,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Promote(ctx)
 			return err
 		}},
-		{"renew", []string{"leases_session (session=?)"}, nil, func() error {
+		{"renew", []string{"leases_session (session=? AND number>?)"}, nil, func() error {
 			_, err := st.Renew(ctx, s.ID, nil)
 			return err
 		}},

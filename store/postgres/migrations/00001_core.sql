@@ -282,8 +282,10 @@ create table jobs_done_rest partition of jobs_done default;
 create table attempts_rest partition of attempts default;
 create table logs_rest partition of logs default;
 
--- Rows of jobs and leases live for seconds: vacuum by number and not by share.
-alter table jobs set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-alter table leases set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+-- Rows of jobs and leases live for seconds: vacuum by number and not by share,
+-- and fast. Without any limit it would take a core for nothing while a long
+-- transaction keeps what is dead from being removed.
+alter table jobs set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 2, autovacuum_vacuum_cost_limit = 2000);
+alter table leases set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 2, autovacuum_vacuum_cost_limit = 2000);
 alter table sessions set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 alter table schedules set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
