@@ -9,8 +9,9 @@
 // itself: it claims no more, cancels everything it runs with [ErrLost], kills
 // its children, and reports nothing of what it had started. Only then does it
 // open a new session. The broker gives a session up [belfry.LostGrace] after
-// its end, so the two never run the same job together, however long this
-// process was stopped.
+// its end, so the two never run the same job together while this process runs.
+// One that was stopped (SIGSTOP, a machine that sleeps) stops its jobs as soon
+// as it runs again; commands that it had started run on meanwhile.
 //
 // Every job that arrives is either run and reported once, or handed back. A
 // report that cannot be delivered is kept and tried again for ten minutes. It

@@ -23,8 +23,8 @@ type RunnerOptions struct {
 	// Concurrency is how many jobs run at the same time; 0: as many as the
 	// queue itself says.
 	Concurrency int
-	// Poll is the fallback to wake-ups: how long a new job may go unnoticed at
-	// worst. 10ms to 5s; default: 1s.
+	// Poll is the fallback to wake-ups: how often the runner looks for jobs that
+	// nobody announced. 10ms to 5s; default: 1s.
 	Poll time.Duration
 	// Lease is how long its jobs stay with it when the program is lost. 1s to
 	// 10m; default: the broker's, 30s.
