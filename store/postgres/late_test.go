@@ -89,3 +89,48 @@ func TestAJobThatWasSteppedOverIsFoundAgain(t *testing.T) {
 	}
 	t.Error("never found")
 }
+
+// A finish that has to wait for somebody who changes the job's row ends the job
+// all the same, whole.
+func TestAFinishThatWaitedForItsRowEndsTheJobWhole(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Options{})
+	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := enqueue(t, st, "t")
+	c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	if err != nil || len(c.Jobs) != 1 {
+		t.Fatal(c.Jobs, err)
+	}
+	pool := st.DB().(*postgres.DB).Pool()
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "update jobs set tags = ',edited,' where id = $1", id); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := st.Finish(context.WithoutCancel(t.Context()), s.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: id, Lease: c.Lease}, Outcome: belfry.OutcomeOK}})
+		ended <- err
+	}()
+	for waiting := int64(0); waiting == 0; {
+		waiting = number(t, st, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int64{
+		"select count(*) from jobs": 0, "select count(*) from leases": 0, "select count(*) from jobs_done where state = 'succeeded' and tags = ',edited,'": 1,
+	} {
+		if got := number(t, st, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+}

@@ -10,6 +10,10 @@ import (
 // looked at again: is the lease that it was found by newer than the last that
 // ended? Whoever settled the attempt first has changed or removed that row.
 //
+// The deletes go by id and not by the place of a row: what was locked after a
+// wait is a newer version, which this statement's view does not have, and a
+// delete by its place would find nothing.
+//
 // The laterals with a limit are there for the planner: they can only be run
 // from the batch, row by row, through the keys. Left to itself it may begin
 // with leases, which it remembers as empty, and was seen to take 300 ms in
@@ -26,12 +30,12 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 				where job_id = t.job_id and number = t.lease
 				limit 1) l
 			cross join lateral (
-				select *, ctid as place
+				select *
 				from jobs
 				where id = t.job_id and lease < l.number
 				limit 1
 				for update) j),
-		gone as (delete from jobs where ctid = any (array(select place from ended))),
+		gone as (delete from jobs where id = any (array(select id from ended))),
 		freed as (delete from leases where job_id = any (array(select id from ended)))
 		insert into jobs_done (`+store.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
