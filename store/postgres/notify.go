@@ -13,9 +13,9 @@ import (
 // channel is the one NOTIFY channel of all nodes.
 const channel = "belfry"
 
-// settle is how long announcements gather before they are sent. NOTIFY takes a
-// lock of the whole database at its commit, so it is sent once for many and
-// never from inside a transition.
+// settle is how long announcements gather after one was sent. NOTIFY takes a
+// lock of the whole database at its commit, so a busy node sends it once for
+// many, an idle one at once, and nobody from inside a transition.
 const settle = 2 * time.Millisecond
 
 // notifier announces and hears by NOTIFY.
@@ -72,15 +72,15 @@ func (n *notifier) send(ctx context.Context) {
 			return
 		case <-n.kick:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(settle):
-		}
 		if topics := n.take(); topics != "" {
 			if _, err := n.pool.Exec(ctx, "select pg_notify($1, $2)", channel, topics); err != nil && ctx.Err() == nil {
 				n.log.Debug("wake-up not sent, others will poll", "error", err)
 			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
 		}
 	}
 }
