@@ -147,19 +147,26 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 	return s.write(ctx, "shift clock", func(c *change) error { return c.shiftClock(d) })
 }
 
+// shiftClock moves what was written before the clock was set, and not what was
+// since: after a step back that has times which are still to come, after a step
+// forward times that are long gone.
 func (c *change) shiftClock(d time.Duration) error {
+	before, than := ">", c.now
+	if d > 0 {
+		before, than = "<", c.now.Add(-d/2)
+	}
 	queries := []string{
-		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1`,
-		`update sessions set expires_at = expires_at + $1 where ended_at = 0`,
+		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
+		`update sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
 	}
 	if d < 0 {
 		queries = append(queries,
-			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0)`,
-			`update jobs set ready_at = ready_at + $1 where state = 'ready'`,
-			`update schedules set finish_at = finish_at + $1, next_at = case when next_at = finish_at then next_at + $1 else next_at end where finish_at > 0`)
+			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0) and due_at > $2`,
+			`update jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
+			`update schedules set finish_at = finish_at + $1, next_at = case when next_at = finish_at then next_at + $1 else next_at end where finish_at > $2`)
 	}
 	for _, q := range queries {
-		if _, err := c.tx.Exec(c.ctx, q, d.Microseconds()); err != nil {
+		if _, err := c.tx.Exec(c.ctx, q, d.Microseconds(), micros(than)); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,32 @@ func init() {
 		want(b, "released once it is lost", b.release(), 1)
 	})
 
+	addNodes("what was written after the clock was set is left as it is, whoever notices late", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		for range 2 {
+			b.enqueue(belfry.NewJob{Task: "t"})
+		}
+		old := b.session("t")
+		before := b.claim(old, 1)
+		follow(b, nodes)
+		for _, step := range []time.Duration{-time.Hour, time.Hour} {
+			b.clock.Set(step)
+			fresh := b.session("t") // before anybody has noticed
+			c := b.claim(fresh, 1)
+			follow(b, nodes)
+			want(b, "released", b.release(), 0)
+			want(b, "the fresh one is lost", b.renew(fresh, c.Jobs...).Lost, false)
+			want(b, "the old one is lost", b.renew(old, before.Jobs...).Lost, false)
+			for _, j := range c.Jobs {
+				b.finish(fresh, j, belfry.OutcomeOK)
+				b.enqueue(belfry.NewJob{Task: "t"})
+			}
+			ok(b, b.st.CloseSession(b.ctx, fresh.ID))
+		}
+		b.clock.Move(lost)
+		want(b, "released once it is lost", b.release(), 1)
+	})
+
 	addNodes("a renewal that comes first after the clock was set forward ends nothing", func(b *bench, nodes []*store.Store) {
 		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
 		j := b.enqueue(belfry.NewJob{Task: "t"})
