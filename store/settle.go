@@ -211,7 +211,7 @@ func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState
 			valid = append(valid, finishing{row, f})
 		}
 	}
-	ends, err := c.settleWith(valid)
+	ends, err := c.settle(valid)
 	states := make(map[belfry.Ref]belfry.JobState, len(valid))
 	for _, v := range valid {
 		states[v.fin.Ref] = ends[v.row.ID].State
@@ -236,16 +236,11 @@ func (c *change) lockJobs(ids []int64) ([]jobRow, error) {
 	return collect(c.ctx, c.tx, scanJob, selectLive+` `+in+` order by id`, rows)
 }
 
-// settle asks the root what the ends of attempts mean and writes the answers.
-func (c *change) settle(fs []finishing) error {
-	_, err := c.settleWith(fs)
-	return err
-}
-
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
 const maxSignal = 64
 
-func (c *change) settleWith(fs []finishing) (map[int64]belfry.Settlement, error) {
+// settle asks the root what the ends of attempts mean and writes the answers.
+func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
 	if len(fs) == 0 {
 		return nil, nil
 	}
