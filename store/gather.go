@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -31,6 +32,10 @@ type asking struct {
 const (
 	maxGathered = belfry.MaxBatch // jobs of a transaction that was gathered
 	gatherers   = 2               // while one waits for the disk, the next can work
+
+	// gatherPatience bounds a transaction of several callers, whose own bounds
+	// do not hold for it.
+	gatherPatience = 30 * time.Second
 )
 
 // Enqueue asks for jobs. All of them are made, or none. A job whose key is
@@ -57,19 +62,24 @@ func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enque
 	return a.out, a.err
 }
 
-// enqueueTogether makes the jobs of calls by the same actor. When one of them
-// cannot be, each is asked for alone. The end of one caller's context does not
-// concern the others.
+// enqueueTogether makes the jobs of calls by the same actor. When one of them is
+// refused, each is asked for alone; any other fault is the answer to all, for a
+// commit whose answer was lost may have happened and must not be repeated. The
+// end of one caller's context does not concern the others.
 func (s *Store) enqueueTogether(ctx context.Context, own *asking, calls []*asking) {
-	all := context.WithoutCancel(ctx)
+	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherPatience)
+	defer cancel()
 	if len(calls) > 1 {
 		var jobs []belfry.NewJob
 		for _, a := range calls {
 			jobs = append(jobs, a.jobs...)
 		}
-		if out, err := s.enqueueOnce(all, jobs); err == nil {
+		out, err := s.enqueueOnce(all, jobs)
+		if !refused(err) {
 			for _, a := range calls {
-				a.out, out = out[:len(a.jobs):len(a.jobs)], out[len(a.jobs):]
+				if a.err = err; err == nil {
+					a.out, out = out[:len(a.jobs):len(a.jobs)], out[len(a.jobs):]
+				}
 				close(a.done)
 			}
 			return
@@ -83,6 +93,15 @@ func (s *Store) enqueueTogether(ctx context.Context, own *asking, calls []*askin
 		}
 		close(a.done)
 	}
+}
+
+// refused reports that nothing was written, because of what was asked for.
+func refused(err error) bool {
+	switch belfry.CodeOf(err) {
+	case belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.TooLarge, belfry.Forbidden:
+		return true
+	}
+	return false
 }
 
 func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {

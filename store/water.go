@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -159,20 +158,23 @@ func ranges(n int) (higher, same, lower string) {
 // walk locks the jobs, one statement after the other.
 func (c *change) walk(p picking) (rows []jobRow, err error) {
 	next := len(p.cond.args) + 1
-	look := func(more string, own ...any) error {
-		if len(rows) >= p.n {
-			return nil
+	look := func(more string, own ...any) {
+		if err != nil || len(rows) >= p.n {
+			return
 		}
 		args := append(append(slices.Clone(p.cond.args), p.n-len(rows)), own...)
-		found, err := collect(c.ctx, c.tx, scanReady, c.part(p, more, placeholder(next)), args...)
+		var found []jobRow
+		found, err = collect(c.ctx, c.tx, scanReady, c.part(p, more, placeholder(next)), args...)
 		rows = append(rows, found...)
-		return err
 	}
 	if !p.marked {
-		return rows, look("")
+		look("")
+		return rows, err
 	}
 	higher, same, lower := ranges(next + 1)
-	err = errors.Join(look(higher, p.from.priority), look(same, p.from.priority, p.from.readyAt, p.from.id), look(lower, p.from.priority))
+	look(higher, p.from.priority)
+	look(same, p.from.priority, p.from.readyAt, p.from.id)
+	look(lower, p.from.priority)
 	return rows, err
 }
 

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// faulty answers every transaction of more than one call with a fault.
+type faulty struct {
+	DB
+	err   error
+	tries int
+}
+
+func (f *faulty) Write(context.Context, func(Tx, Moment) error) error { f.tries++; return f.err }
+func (*faulty) Dialect() Dialect                                      { return nil }
+
+// A commit whose answer was lost may have happened: asking again for each call
+// would make its jobs twice.
+func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		tries int
+	}{
+		{belfry.Errorf(belfry.Unavailable, "the answer to the commit was lost"), 1},
+		{errors.New("unexpected"), 1},
+		{context.DeadlineExceeded, 1},
+		{belfry.Errorf(belfry.NotFound, "no task"), 3}, // together, and each alone
+	} {
+		db := &faulty{err: c.err}
+		s := New(db, Options{})
+		calls := []*asking{{done: make(chan struct{})}, {done: make(chan struct{})}}
+		s.enqueueTogether(t.Context(), calls[0], calls)
+		if db.tries != c.tries {
+			t.Errorf("%v: %d transactions, want %d", c.err, db.tries, c.tries)
+		}
+		for _, a := range calls {
+			<-a.done
+			if !errors.Is(a.err, c.err) {
+				t.Errorf("answered %v, want %v", a.err, c.err)
+			}
+		}
+	}
+}
