@@ -1,0 +1,77 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Success is an attempt that went well, as a batch carries it. Its job ends
+// whatever its row says, so the row need not be read before.
+type Success struct {
+	JobID     int64   `json:"job_id"`
+	Lease     int64   `json:"lease"`
+	Output    *string `json:"output"`
+	StartedIn int64   `json:"started_in"` // microseconds since the claim; 0: unknown
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
+}
+
+// Succeeded is what settling a [Success] needs to know of the job.
+type Succeeded struct {
+	Ref        belfry.Ref
+	Queue      string
+	Trigger    belfry.Trigger
+	ScheduleID int64
+	ClaimedAt  int64
+}
+
+// SucceededColumns are the columns of a [Succeeded].
+const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at`
+
+// ScanSucceeded reads them, and closes the answer.
+func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var s Succeeded
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// succeed settles attempts that went well. It answers those whose lease was
+// good.
+func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
+	states := make(map[belfry.Ref]belfry.JobState, len(fs))
+	if len(fs) == 0 {
+		return states, nil
+	}
+	rows := make([]Success, len(fs))
+	for i, f := range fs {
+		signal, _ := belfry.CleanText(f.Signal, maxSignal)
+		rows[i] = Success{f.JobID, f.Lease, jsonText(f.Output), f.StartedIn.D().Microseconds(), f.ExitCode, signal, bit(f.LogCut)}
+	}
+	// In one order, so that two batches cannot wait for each other.
+	slices.SortFunc(rows, func(a, b Success) int { return cmp.Compare(a.JobID, b.JobID) })
+	done, err := c.sql.Succeed(c.ctx, c.tx, rows, micros(c.now))
+	if err != nil {
+		return nil, err
+	}
+	var scheduled []int64
+	for _, d := range done {
+		states[d.Ref] = belfry.JobSucceeded
+		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
+		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
+		c.wake(topicPlace(d.Queue))
+	}
+	c.wake(topicJobs)
+	if len(scheduled) == 0 {
+		return states, nil
+	}
+	return states, c.follow(unique(scheduled))
+}
