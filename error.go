@@ -135,7 +135,9 @@ func (p *problems) nest(path string, err error) {
 		return
 	}
 	for _, f := range e.Fields {
-		f.Field = path + "." + f.Field
+		if path != "" {
+			f.Field = path + "." + f.Field
+		}
 		*p = append(*p, f)
 	}
 }

@@ -117,8 +117,13 @@ func (s Schedule) WithDefaults() Schedule {
 		s.OnBlackout = or(s.OnBlackout, BlackoutSkip)
 	}
 	s.Start, s.End = Micro(s.Start), Micro(s.End)
-	rules := make([]Rule, len(s.Rules))
-	for i, r := range s.Rules {
+	s.Rules = ruleDefaults(s.Rules)
+	return s
+}
+
+func ruleDefaults(given []Rule) []Rule {
+	rules := make([]Rule, len(given))
+	for i, r := range given {
 		if r.Every != 0 {
 			r.Anchor = or(r.Anchor, AnchorPlan)
 		}
@@ -128,8 +133,7 @@ func (s Schedule) WithDefaults() Schedule {
 		}
 		rules[i] = r
 	}
-	s.Rules = rules
-	return s
+	return rules
 }
 
 // Micro is the instant as Belfry keeps it: UTC, whole microseconds, no

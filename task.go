@@ -3,10 +3,7 @@ package belfry
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +14,7 @@ import (
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http" doc:"What runs; default: the kind whose settings are given"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http,page,tcp,dns,tls,ping,grpc,websocket" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
@@ -27,6 +24,15 @@ type Task struct {
 	Input       json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
 	Command     *Command        `json:"command,omitempty" doc:"Settings of kind command"`
 	HTTP        *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
+	Page        *PageCheck      `json:"page,omitempty" doc:"Settings of kind page"`
+	TCP         *TCP            `json:"tcp,omitempty" doc:"Settings of kind tcp"`
+	DNS         *DNS            `json:"dns,omitempty" doc:"Settings of kind dns"`
+	TLS         *TLS            `json:"tls,omitempty" doc:"Settings of kind tls"`
+	Ping        *Ping           `json:"ping,omitempty" doc:"Settings of kind ping"`
+	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
+	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
+	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < duration('500ms')"`
+	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`
 	Generation int64     `json:"generation,omitempty" readOnly:"true" doc:"Grows with every edit"`
@@ -37,16 +43,25 @@ type Task struct {
 // Kind says what a task runs.
 type Kind string
 
-// The kinds that a worker can run today. A func is a Go handler registered in
-// a worker, and its task needs no more than a name.
+// The kinds. A func is a Go handler registered in a worker, and its task needs
+// no more than a name. A heartbeat is a monitor that waits to be called, and no
+// worker runs it.
 const (
-	KindFunc    Kind = "func"
-	KindCommand Kind = "command"
-	KindHTTP    Kind = "http"
+	KindFunc      Kind = "func"
+	KindCommand   Kind = "command"
+	KindHTTP      Kind = "http"
+	KindPage      Kind = "page"
+	KindTCP       Kind = "tcp"
+	KindDNS       Kind = "dns"
+	KindTLS       Kind = "tls"
+	KindPing      Kind = "ping"
+	KindGRPC      Kind = "grpc"
+	KindWebSocket Kind = "websocket"
+	KindHeartbeat Kind = "heartbeat"
 )
 
-// Kinds lists every kind, in the order of their names.
-var Kinds = []Kind{KindCommand, KindFunc, KindHTTP}
+// Kinds lists every kind that a worker runs, in the order of their names.
+var Kinds = []Kind{KindCommand, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindTCP, KindTLS, KindWebSocket}
 
 // Command is a program on the worker's machine. It is remote code execution by
 // design: a worker refuses it unless its operator allowed commands there.
@@ -59,20 +74,6 @@ type Command struct {
 	SuccessCodes []int             `json:"success_codes,omitempty" doc:"Exit codes that mean success; default: 0"`
 	KillGrace    Duration          `json:"kill_grace,omitempty" doc:"Time between SIGTERM and SIGKILL; default: 5s; at most 5m"`
 	OutputLimit  int               `json:"output_limit,omitempty" doc:"Bytes of standard output and error kept per attempt; default: 1 MiB; at most 64 MiB"`
-}
-
-// HTTP is one request. Every address, including those of redirects, goes
-// through the worker's guarded dialer.
-type HTTP struct {
-	Method        string            `json:"method,omitempty" doc:"Default: GET"`
-	URL           string            `json:"url" doc:"http or https"`
-	Headers       map[string]string `json:"headers,omitempty"`
-	Body          string            `json:"body,omitempty" doc:"Default: the job's input as JSON, where the method carries a body"`
-	ExpectStatus  []string          `json:"expect_status,omitempty" doc:"Codes and ranges that mean success; default: 200-299"`
-	ExpectBody    string            `json:"expect_body,omitempty" doc:"Regular expression (RE2) that the body must match"`
-	MaxBody       int               `json:"max_body,omitempty" doc:"Bytes read of a response; more is an error; default: 1 MiB; at most 64 MiB"`
-	MaxRedirects  int               `json:"max_redirects,omitempty" doc:"Redirects followed; default: 10; -1 follows none"`
-	KeepBodyBytes int               `json:"keep_body_bytes,omitempty" doc:"Bytes of the body kept in the job's output; default: 4 KiB; at most 256 KiB; -1 keeps none"`
 }
 
 // Defaults and limits of a task.
@@ -99,37 +100,16 @@ func (t Task) WithDefaults() Task {
 	if t.Kind == "" {
 		t.Kind = t.impliedKind()
 	}
-	if t.Command != nil {
-		c := *t.Command
-		c.KillGrace = or(c.KillGrace, DefaultKillGrace)
-		c.OutputLimit = or(c.OutputLimit, DefaultOutputLimit)
-		if len(c.SuccessCodes) == 0 {
-			c.SuccessCodes = []int{0}
-		}
-		t.Command = &c
-	}
-	if t.HTTP != nil {
-		h := *t.HTTP
-		h.Method = strings.ToUpper(or(h.Method, http.MethodGet))
-		h.MaxBody = or(h.MaxBody, DefaultOutputLimit)
-		h.MaxRedirects = or(h.MaxRedirects, DefaultMaxRedirects)
-		h.KeepBodyBytes = or(h.KeepBodyBytes, DefaultKeepBody)
-		if len(h.ExpectStatus) == 0 {
-			h.ExpectStatus = []string{"200-299"}
-		}
-		t.HTTP = &h
-	}
-	return t
+	return t.withKindDefaults()
 }
 
-func (t Task) impliedKind() Kind {
-	switch {
-	case t.Command != nil:
-		return KindCommand
-	case t.HTTP != nil:
-		return KindHTTP
+func (c Command) withDefaults() Command {
+	c.KillGrace = or(c.KillGrace, DefaultKillGrace)
+	c.OutputLimit = or(c.OutputLimit, DefaultOutputLimit)
+	if len(c.SuccessCodes) == 0 {
+		c.SuccessCodes = []int{0}
 	}
-	return KindFunc
+	return c
 }
 
 // Validate says everything that is wrong with a task that has its defaults.
@@ -150,28 +130,6 @@ func (t Task) Validate() error {
 	p.nest("retry", t.Retry.validate())
 	t.validateKind(&p)
 	return p.err(fmt.Sprintf("task %q", t.Name))
-}
-
-func (t Task) validateKind(p *problems) {
-	if !slices.Contains(Kinds, t.Kind) {
-		p.add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of command, func, http")
-		return
-	}
-	given := map[Kind]bool{KindCommand: t.Command != nil, KindHTTP: t.HTTP != nil}
-	for _, k := range []Kind{KindCommand, KindHTTP} {
-		switch {
-		case k == t.Kind && !given[k]:
-			p.add(string(k), "", "is missing for a task of kind "+string(k), "")
-		case k != t.Kind && given[k]:
-			p.add(string(k), "", "does not belong to a task of kind "+string(t.Kind), "a task has one kind")
-		}
-	}
-	if t.Kind == KindCommand && t.Command != nil {
-		p.nest("command", t.Command.validate())
-	}
-	if t.Kind == KindHTTP && t.HTTP != nil {
-		p.nest("http", t.HTTP.validate())
-	}
 }
 
 func (c Command) validate() error {
@@ -215,45 +173,6 @@ func (c Command) validate() error {
 }
 
 var methodRule = regexp.MustCompile(`^[A-Z]{1,20}$`)
-
-func (h HTTP) validate() error {
-	var p problems
-	u, err := url.Parse(h.URL)
-	switch {
-	case h.URL == "":
-		p.add("url", "", "is missing", "")
-	case err != nil || u.Host == "":
-		p.add("url", h.URL, "is not an absolute URL", "write https://host/path")
-	case u.Scheme != "http" && u.Scheme != "https":
-		p.add("url", h.URL, "is neither http nor https", "")
-	case u.User != nil:
-		p.add("url", u.Redacted(), "carries a user or password", "put an Authorization header into headers")
-	}
-	if !methodRule.MatchString(h.Method) {
-		p.add("method", h.Method, "is not a method", "such as GET or POST")
-	}
-	for name, value := range h.Headers {
-		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			p.add("headers", name, "is not a header", "")
-		}
-	}
-	if _, err := ParseStatusRanges(h.ExpectStatus); err != nil {
-		p.add("expect_status", strings.Join(h.ExpectStatus, ","), err.Error(), "such as 200-299 or 404")
-	}
-	if _, err := regexp.Compile(h.ExpectBody); err != nil {
-		p.add("expect_body", h.ExpectBody, err.Error(), "RE2 syntax")
-	}
-	if h.MaxBody < 1 || h.MaxBody > MaxOutputLimit {
-		p.addf("max_body", h.MaxBody, "is outside 1 to %d bytes", MaxOutputLimit)
-	}
-	if h.MaxRedirects < -1 || h.MaxRedirects > 50 {
-		p.addf("max_redirects", h.MaxRedirects, "is outside -1 to 50")
-	}
-	if h.KeepBodyBytes < -1 || h.KeepBodyBytes > MaxInput {
-		p.addf("keep_body_bytes", h.KeepBodyBytes, "is outside -1 to %d", MaxInput)
-	}
-	return p.err("http")
-}
 
 var headerRule = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 

@@ -1,0 +1,568 @@
+package belfry
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HTTP is one request. Every address, including those of redirects, goes
+// through the worker's guarded dialer.
+type HTTP struct {
+	Method        string            `json:"method,omitempty" doc:"Default: GET"`
+	URL           string            `json:"url" doc:"http or https"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	Body          string            `json:"body,omitempty" doc:"Default: the job's input as JSON, where the method carries a body"`
+	Auth          *HTTPAuth         `json:"auth,omitempty" doc:"Who asks; not sent on to another host"`
+	Family        IPFamily          `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Which addresses of the host are tried; default: any"`
+	Proxy         string            `json:"proxy,omitempty" doc:"URL of an HTTP proxy; it must be reachable by the worker's rules"`
+	ServerName    string            `json:"server_name,omitempty" doc:"Name for TLS and its certificate; default: the URL's host"`
+	SkipVerify    bool              `json:"skip_verify,omitempty" doc:"Accept any certificate; its days are reported all the same"`
+	CA            string            `json:"ca,omitempty" doc:"PEM of the authorities to trust instead of the system's"`
+	KeepAlive     bool              `json:"keep_alive,omitempty" doc:"Use a connection that is open already; default: a cold one, which is what a visitor meets"`
+	ExpectStatus  []string          `json:"expect_status,omitempty" doc:"Codes and ranges that mean success; default: 200-299"`
+	ExpectBody    string            `json:"expect_body,omitempty" doc:"Regular expression (RE2) that the body must match"`
+	MaxBody       int               `json:"max_body,omitempty" doc:"Bytes read of a response; more is an error; default: 1 MiB; at most 64 MiB"`
+	MaxRedirects  int               `json:"max_redirects,omitempty" doc:"Redirects followed; default: 10; -1 follows none"`
+	KeepBodyBytes int               `json:"keep_body_bytes,omitempty" doc:"Bytes of the body kept in the job's output; default: 4 KiB; at most 256 KiB; -1 keeps none"`
+}
+
+// HTTPAuth is who asks: a user, a token, or a certificate.
+type HTTPAuth struct {
+	User     string `json:"user,omitempty" doc:"For basic authentication"`
+	Password Secret `json:"password,omitempty" doc:"For basic authentication"`
+	Bearer   Secret `json:"bearer,omitempty" doc:"Token of an Authorization: Bearer header"`
+	Cert     string `json:"cert,omitempty" doc:"PEM of a client certificate"`
+	Key      Secret `json:"key,omitempty" doc:"PEM of the certificate's private key"`
+}
+
+// IPFamily is which addresses of a name are tried.
+type IPFamily string
+
+// The families. A probe dials one address; it does not race several, because
+// half up must not read as up.
+const (
+	FamilyAny  IPFamily = "any"
+	FamilyIPv4 IPFamily = "ipv4"
+	FamilyIPv6 IPFamily = "ipv6"
+)
+
+// TCP opens a connection, and may talk.
+type TCP struct {
+	Address string   `json:"address" doc:"host:port"`
+	Family  IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
+	Send    string   `json:"send,omitempty" doc:"Text sent after connecting; \\r, \\n and \\x00 are read as in Go"`
+	Expect  string   `json:"expect,omitempty" doc:"Regular expression (RE2) that must match what comes back within the timeout"`
+	MaxRead int      `json:"max_read,omitempty" doc:"Bytes read at most; default: 64 KiB; at most 1 MiB"`
+}
+
+// DNS asks for a record.
+type DNS struct {
+	Name   string   `json:"name" doc:"Such as example.com"`
+	Type   string   `json:"type,omitempty" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" doc:"Default: A"`
+	Server string   `json:"server,omitempty" doc:"Resolver as host or host:port; default: the worker's own"`
+	Expect []string `json:"expect,omitempty" doc:"Answers that must be among those that come, in any order; an MX as '10 mail.example.com.'"`
+	Exact  bool     `json:"exact,omitempty" doc:"No other answers may come"`
+	TCP    bool     `json:"tcp,omitempty" doc:"Ask over TCP; default: UDP, then TCP when the answer is cut"`
+}
+
+// TLS looks at a certificate and its chain.
+type TLS struct {
+	Address    string   `json:"address" doc:"host:port; port 443 if left out"`
+	ServerName string   `json:"server_name,omitempty" doc:"Default: the address's host"`
+	Family     IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
+	StartTLS   string   `json:"starttls,omitempty" enum:"smtp,imap,pop3,ftp,postgres" doc:"Protocol to be asked for TLS first; default: TLS at once"`
+	CA         string   `json:"ca,omitempty" doc:"PEM of the authorities to trust instead of the system's"`
+	WarnDays   int      `json:"warn_days,omitempty" doc:"Degraded when a certificate of the chain ends sooner; default: 14; -1: never"`
+	FailDays   int      `json:"fail_days,omitempty" doc:"Failed when a certificate of the chain ends sooner; default: 0, when it has ended"`
+}
+
+// Ping sends ICMP echo requests, where the worker's system lets it.
+type Ping struct {
+	Host    string   `json:"host"`
+	Family  IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
+	Count   int      `json:"count,omitempty" doc:"Requests sent; default: 3; at most 20"`
+	MaxLoss int      `json:"max_loss,omitempty" doc:"Per cent of the requests that may stay unanswered; default: 0"`
+}
+
+// GRPC asks the standard health service (grpc.health.v1).
+type GRPC struct {
+	Address    string `json:"address" doc:"host:port"`
+	Service    string `json:"service,omitempty" doc:"Default: the server as a whole"`
+	Plaintext  bool   `json:"plaintext,omitempty" doc:"Without TLS"`
+	ServerName string `json:"server_name,omitempty" doc:"Default: the address's host"`
+	CA         string `json:"ca,omitempty" doc:"PEM of the authorities to trust instead of the system's"`
+	SkipVerify bool   `json:"skip_verify,omitempty" doc:"Accept any certificate"`
+}
+
+// WebSocket asks for an upgrade, and may talk.
+type WebSocket struct {
+	URL     string            `json:"url" doc:"ws or wss"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Send    string            `json:"send,omitempty" doc:"Text message sent after the upgrade"`
+	Expect  string            `json:"expect,omitempty" doc:"Regular expression (RE2) that a message must match within the timeout"`
+}
+
+// PageCheck looks at a part of a document and remembers how it was.
+type PageCheck struct {
+	URL     string            `json:"url" doc:"http or https"`
+	Headers map[string]string `json:"headers,omitempty"`
+	MaxBody int               `json:"max_body,omitempty" doc:"Bytes read of a document; default: 5 MiB; at most 64 MiB"`
+
+	CSS      string `json:"css,omitempty" doc:"Selector of the elements to look at; all that match"`
+	XPath    string `json:"xpath,omitempty" doc:"Instead of css"`
+	JSONPath string `json:"json_path,omitempty" doc:"Instead of css, for JSON: a path such as .items[0].price, in jq's language"`
+
+	IgnoreCSS  []string `json:"ignore_css,omitempty" doc:"Elements that are taken out first"`
+	Ignore     []string `json:"ignore,omitempty" doc:"Regular expressions (RE2); what they match is taken out of the text"`
+	Mask       []string `json:"mask,omitempty" enum:"numbers,dates" doc:"What is replaced by a sign that it was there"`
+	KeepMarkup bool     `json:"keep_markup,omitempty" doc:"Compare the elements with their attributes; default: their text"`
+
+	Baseline     PageBaseline `json:"baseline,omitempty" enum:"pinned,rolling" doc:"What a version is compared with: the one that was accepted, or the one before; default: rolling"`
+	AllowEmpty   bool         `json:"allow_empty,omitempty" doc:"No text is a text like others; default: it fails"`
+	Confirm      Duration     `json:"confirm,omitempty" doc:"A change counts when it is still there after so long; default: 10s; negative: at once"`
+	KeepVersions int          `json:"keep_versions,omitempty" doc:"Texts kept; the list of versions is kept beyond them; default: 50; at most 1000"`
+}
+
+// PageBaseline is what a version of a page is compared with.
+type PageBaseline string
+
+// A pinned baseline stays until somebody accepts another version.
+const (
+	BaselinePinned  PageBaseline = "pinned"
+	BaselineRolling PageBaseline = "rolling"
+)
+
+// Secret is text that is never shown: it is written and not read.
+type Secret string
+
+// Redacted stands for a secret where one is shown. Saved again, it means the
+// one that is there.
+const Redacted Secret = "(kept secret)"
+
+func (s Secret) String() string { return string(s.redacted()) }
+
+func (s Secret) redacted() Secret {
+	if s == "" {
+		return ""
+	}
+	return Redacted
+}
+
+// Limits of probes.
+const (
+	MaxConditions   = 50
+	MaxCondition    = 2 << 10
+	DefaultMaxBody  = 1 << 20
+	DefaultMaxPage  = 5 << 20
+	DefaultMaxRead  = 64 << 10
+	MaxPageText     = 1 << 20 // bytes of a page's text that is kept and compared
+	DefaultWarnDays = 14
+	DefaultPings    = 3
+	DefaultVersions = 50
+	DefaultRecheck  = Duration(10 * time.Second)
+)
+
+// settings says which settings are given, by kind.
+func (t Task) settings() map[Kind]bool {
+	return map[Kind]bool{
+		KindCommand: t.Command != nil, KindHTTP: t.HTTP != nil, KindPage: t.Page != nil, KindTCP: t.TCP != nil, KindDNS: t.DNS != nil,
+		KindTLS: t.TLS != nil, KindPing: t.Ping != nil, KindGRPC: t.GRPC != nil, KindWebSocket: t.WebSocket != nil,
+	}
+}
+
+// impliedKind is the one whose settings are given.
+func (t Task) impliedKind() Kind {
+	given := t.settings()
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if given[k] {
+			return k
+		}
+	}
+	return KindFunc
+}
+
+func (t Task) withKindDefaults() Task {
+	t.Command = defaulted(t.Command, Command.withDefaults)
+	t.HTTP = defaulted(t.HTTP, HTTP.withDefaults)
+	t.Page = defaulted(t.Page, PageCheck.withDefaults)
+	t.TCP = defaulted(t.TCP, func(c TCP) TCP {
+		c.Family, c.MaxRead = or(c.Family, FamilyAny), or(c.MaxRead, DefaultMaxRead)
+		return c
+	})
+	t.DNS = defaulted(t.DNS, func(d DNS) DNS {
+		d.Type = strings.ToUpper(or(d.Type, "A"))
+		return d
+	})
+	t.TLS = defaulted(t.TLS, func(c TLS) TLS {
+		if _, _, err := net.SplitHostPort(c.Address); err != nil && c.Address != "" {
+			c.Address = net.JoinHostPort(strings.Trim(c.Address, "[]"), "443")
+		}
+		c.Family, c.WarnDays = or(c.Family, FamilyAny), or(c.WarnDays, DefaultWarnDays)
+		return c
+	})
+	t.Ping = defaulted(t.Ping, func(g Ping) Ping {
+		g.Family, g.Count = or(g.Family, FamilyAny), or(g.Count, DefaultPings)
+		return g
+	})
+	return t
+}
+
+// defaulted is a copy with its defaults; what is not given stays so.
+func defaulted[T any](given *T, fill func(T) T) *T {
+	if given == nil {
+		return nil
+	}
+	full := fill(*given)
+	return &full
+}
+
+func (h HTTP) withDefaults() HTTP {
+	h.Method = strings.ToUpper(or(h.Method, "GET"))
+	h.Family = or(h.Family, FamilyAny)
+	h.MaxBody = or(h.MaxBody, DefaultMaxBody)
+	h.MaxRedirects = or(h.MaxRedirects, DefaultMaxRedirects)
+	h.KeepBodyBytes = or(h.KeepBodyBytes, DefaultKeepBody)
+	if len(h.ExpectStatus) == 0 {
+		h.ExpectStatus = []string{"200-299"}
+	}
+	return h
+}
+
+func (g PageCheck) withDefaults() PageCheck {
+	g.MaxBody = or(g.MaxBody, DefaultMaxPage)
+	g.Baseline = or(g.Baseline, BaselineRolling)
+	g.Confirm = or(g.Confirm, DefaultRecheck)
+	g.KeepVersions = or(g.KeepVersions, DefaultVersions)
+	return g
+}
+
+// validateKind says what is wrong with the settings of a kind.
+func (t Task) validateKind(p *problems) {
+	if !slices.Contains(Kinds, t.Kind) {
+		p.add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+kindList(Kinds))
+		return
+	}
+	given, kind := t.settings(), t.Kind
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		switch {
+		case k == kind && !given[k]:
+			p.add(string(k), "", "is missing for a task of kind "+string(k), "")
+		case k != kind && given[k]:
+			p.add(string(k), "", "does not belong to a task of kind "+string(kind), "a task has one kind")
+		}
+	}
+	t.validateConditions(p)
+	switch {
+	case !given[kind]:
+	case kind == KindCommand:
+		p.nest("command", t.Command.validate())
+	case kind == KindHTTP:
+		p.nest("http", t.HTTP.validate())
+	case kind == KindPage:
+		p.nest("page", t.Page.validate())
+	case kind == KindTCP:
+		p.nest("tcp", t.TCP.validate())
+	case kind == KindDNS:
+		p.nest("dns", t.DNS.validate())
+	case kind == KindTLS:
+		p.nest("tls", t.TLS.validate())
+	case kind == KindPing:
+		p.nest("ping", t.Ping.validate())
+	case kind == KindGRPC:
+		p.nest("grpc", t.GRPC.validate())
+	case kind == KindWebSocket:
+		p.nest("websocket", t.WebSocket.validate())
+	}
+}
+
+func (t Task) validateConditions(p *problems) {
+	for field, list := range map[string][]string{"conditions": t.Conditions, "warnings": t.Warnings} {
+		if len(list) > MaxConditions {
+			p.addf(field, len(list), "has more than %d entries", MaxConditions)
+		}
+		if len(list) > 0 && (t.Kind == KindCommand || t.Kind == KindFunc) {
+			p.add(field, "", "cannot be judged for kind "+string(t.Kind), "its own end says whether it went well")
+		}
+		for i, text := range list {
+			if path := fmt.Sprintf("%s[%d]", field, i); text == "" || len(text) > MaxCondition {
+				p.add(path, text, fmt.Sprintf("is not an expression of 1 to %d bytes", MaxCondition), "")
+			}
+		}
+	}
+}
+
+func kindList(kinds []Kind) string {
+	texts := make([]string, len(kinds))
+	for i, k := range kinds {
+		texts[i] = string(k)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (h HTTP) validate() error {
+	var p problems
+	checkURL(&p, "url", h.URL, "http", "https")
+	if !methodRule.MatchString(h.Method) {
+		p.add("method", h.Method, "is not a method", "such as GET or POST")
+	}
+	checkHeaders(&p, h.Headers)
+	checkFamily(&p, h.Family)
+	if h.Proxy != "" {
+		checkURL(&p, "proxy", h.Proxy, "http", "https")
+	}
+	if h.Auth != nil {
+		p.nest("auth", h.Auth.validate())
+	}
+	if _, err := ParseStatusRanges(h.ExpectStatus); err != nil {
+		p.add("expect_status", strings.Join(h.ExpectStatus, ","), err.Error(), "such as 200-299 or 404")
+	}
+	checkRegexp(&p, "expect_body", h.ExpectBody)
+	checkBody(&p, h.MaxBody)
+	if h.MaxRedirects < -1 || h.MaxRedirects > 50 {
+		p.addf("max_redirects", h.MaxRedirects, "is outside -1 to 50")
+	}
+	if h.KeepBodyBytes < -1 || h.KeepBodyBytes > MaxInput {
+		p.addf("keep_body_bytes", h.KeepBodyBytes, "is outside -1 to %d", MaxInput)
+	}
+	return p.err("http")
+}
+
+func (a HTTPAuth) validate() error {
+	var p problems
+	if a.Bearer != "" && (a.User != "" || a.Password != "") {
+		p.add("bearer", "", "cannot stand beside user and password", "keep one of them")
+	}
+	if strings.Contains(a.User, ":") {
+		p.add("user", a.User, "has a colon, which basic authentication cannot carry", "")
+	}
+	if strings.ContainsAny(string(a.Bearer), "\r\n\x00 ") {
+		p.add("bearer", "", "has characters that no header may have", "")
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		p.add("cert", "", "and key belong together", "give the PEM of both")
+	}
+	return p.err("auth")
+}
+
+func (g PageCheck) validate() error {
+	var p problems
+	checkURL(&p, "url", g.URL, "http", "https")
+	checkHeaders(&p, g.Headers)
+	checkBody(&p, g.MaxBody)
+	ways := 0
+	for _, way := range []string{g.CSS, g.XPath, g.JSONPath} {
+		if way != "" {
+			ways++
+		}
+	}
+	if ways > 1 {
+		p.add("css", g.CSS, "and xpath and json_path cannot stand beside each other", "keep one of them, or none for the whole text")
+	}
+	if g.JSONPath != "" && (len(g.IgnoreCSS) > 0 || g.KeepMarkup) {
+		p.add("json_path", g.JSONPath, "is for JSON, where ignore_css and keep_markup mean nothing", "")
+	}
+	for i, text := range g.Ignore {
+		checkRegexp(&p, fmt.Sprintf("ignore[%d]", i), text)
+	}
+	for i, mask := range g.Mask {
+		if mask != "numbers" && mask != "dates" {
+			p.add(fmt.Sprintf("mask[%d]", i), mask, "is not a mask", "one of numbers, dates")
+		}
+	}
+	if g.Baseline != BaselinePinned && g.Baseline != BaselineRolling {
+		p.add("baseline", string(g.Baseline), "is not a baseline", "one of pinned, rolling")
+	}
+	if g.Confirm > Duration(time.Hour) {
+		p.addf("confirm", g.Confirm, "is over 1h")
+	}
+	if g.KeepVersions < 1 || g.KeepVersions > 1000 {
+		p.addf("keep_versions", g.KeepVersions, "is outside 1 to 1000")
+	}
+	if n := len(g.IgnoreCSS) + len(g.Ignore); n > MaxConditions {
+		p.addf("ignore", n, "has, with ignore_css, more than %d entries", MaxConditions)
+	}
+	return p.err("page")
+}
+
+func (t TCP) validate() error {
+	var p problems
+	checkAddress(&p, "address", t.Address)
+	checkFamily(&p, t.Family)
+	checkRegexp(&p, "expect", t.Expect)
+	if _, err := strconv.Unquote(`"` + strings.ReplaceAll(t.Send, `"`, `\"`) + `"`); err != nil && !strings.ContainsAny(t.Send, "\r\n") {
+		p.add("send", t.Send, "has a backslash that means nothing", `write \r, \n, \t, \x00 or \\`)
+	}
+	if len(t.Send) > DefaultMaxRead {
+		p.addf("send", len(t.Send), "has more than %d bytes", DefaultMaxRead)
+	}
+	if t.MaxRead < 1 || t.MaxRead > 1<<20 {
+		p.addf("max_read", t.MaxRead, "is outside 1 to %d bytes", 1<<20)
+	}
+	return p.err("tcp")
+}
+
+var recordTypes = []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}
+
+func (d DNS) validate() error {
+	var p problems
+	if d.Name == "" || len(d.Name) > 253 || strings.ContainsAny(d.Name, " /:") {
+		p.add("name", d.Name, "is not a domain name", "such as example.com")
+	}
+	if !slices.Contains(recordTypes, d.Type) {
+		p.add("type", d.Type, "is not a record type that can be asked for", "one of "+strings.Join(recordTypes, ", "))
+	}
+	if d.Server != "" && strings.ContainsAny(d.Server, " /") {
+		p.add("server", d.Server, "is not a host or host:port", "such as 9.9.9.9 or ns1.example.com:53")
+	}
+	if d.Exact && len(d.Expect) == 0 {
+		p.add("exact", "true", "means nothing without expect", "")
+	}
+	return p.err("dns")
+}
+
+func (t TLS) validate() error {
+	var p problems
+	checkAddress(&p, "address", t.Address)
+	checkFamily(&p, t.Family)
+	switch t.StartTLS {
+	case "", "smtp", "imap", "pop3", "ftp", "postgres":
+	default:
+		p.add("starttls", t.StartTLS, "is not a protocol that can be asked", "one of smtp, imap, pop3, ftp, postgres")
+	}
+	if t.WarnDays < -1 || t.WarnDays > 3650 || t.FailDays < 0 || t.FailDays > 3650 {
+		p.addf("warn_days", t.WarnDays, "or fail_days is outside 0 to 3650")
+	}
+	return p.err("tls")
+}
+
+func (g Ping) validate() error {
+	var p problems
+	if g.Host == "" || strings.ContainsAny(g.Host, " /@") {
+		p.add("host", g.Host, "is not a host", "a name or an address")
+	}
+	checkFamily(&p, g.Family)
+	if g.Count < 1 || g.Count > 20 {
+		p.addf("count", g.Count, "is outside 1 to 20")
+	}
+	if g.MaxLoss < 0 || g.MaxLoss > 99 {
+		p.addf("max_loss", g.MaxLoss, "is outside 0 to 99")
+	}
+	return p.err("ping")
+}
+
+func (g GRPC) validate() error {
+	var p problems
+	checkAddress(&p, "address", g.Address)
+	if g.Plaintext && (g.CA != "" || g.SkipVerify || g.ServerName != "") {
+		p.add("plaintext", "true", "cannot stand beside settings of TLS", "")
+	}
+	return p.err("grpc")
+}
+
+func (w WebSocket) validate() error {
+	var p problems
+	checkURL(&p, "url", w.URL, "ws", "wss")
+	checkHeaders(&p, w.Headers)
+	checkRegexp(&p, "expect", w.Expect)
+	return p.err("websocket")
+}
+
+func checkURL(p *problems, field, text string, schemes ...string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		p.add(field, "", "is missing", "")
+	case err != nil || u.Host == "":
+		p.add(field, text, "is not an absolute URL", "write "+schemes[len(schemes)-1]+"://host/path")
+	case !slices.Contains(schemes, u.Scheme):
+		p.add(field, text, "is neither "+strings.Join(schemes, " nor "), "")
+	case u.User != nil:
+		p.add(field, u.Redacted(), "carries a user or password", "put them into auth, or an Authorization header into headers")
+	}
+}
+
+func checkAddress(p *problems, field, text string) {
+	host, port, err := net.SplitHostPort(text)
+	n, numErr := strconv.Atoi(port)
+	if err != nil || host == "" || numErr != nil || n < 1 || n > 65535 {
+		p.add(field, text, "is not host:port", "such as db.example.com:5432 or [2001:db8::1]:22")
+	}
+}
+
+func checkFamily(p *problems, f IPFamily) {
+	if f != FamilyAny && f != FamilyIPv4 && f != FamilyIPv6 {
+		p.add("family", string(f), "is not a family", "one of any, ipv4, ipv6")
+	}
+}
+
+func checkHeaders(p *problems, headers map[string]string) {
+	for name, value := range headers {
+		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			p.add("headers", name, "is not a header", "")
+		}
+	}
+}
+
+func checkRegexp(p *problems, field, text string) {
+	if _, err := regexp.Compile(text); err != nil {
+		p.add(field, text, err.Error(), "RE2 syntax")
+	}
+}
+
+func checkBody(p *problems, n int) {
+	if n < 1 || n > MaxOutputLimit {
+		p.addf("max_body", n, "is outside 1 to %d bytes", MaxOutputLimit)
+	}
+}
+
+// given lists the kinds whose settings are there.
+func (t Task) given() []Kind {
+	var kinds []Kind
+	for k, is := range t.settings() {
+		if is {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Redacted is the task as it is shown: without its secrets.
+func (t Task) Redacted() Task {
+	if t.HTTP == nil || t.HTTP.Auth == nil {
+		return t
+	}
+	h := *t.HTTP
+	a := *h.Auth
+	a.Password, a.Bearer, a.Key = a.Password.redacted(), a.Bearer.redacted(), a.Key.redacted()
+	h.Auth = &a
+	t.HTTP = &h
+	return t
+}
+
+// KeepSecrets puts back the secrets of old where a task that was shown is
+// saved again.
+func (t Task) KeepSecrets(old Task) Task {
+	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil {
+		return t
+	}
+	h := *t.HTTP
+	a := *h.Auth
+	a.Password, a.Bearer, a.Key = a.Password.kept(old.HTTP.Auth.Password), a.Bearer.kept(old.HTTP.Auth.Bearer), a.Key.kept(old.HTTP.Auth.Key)
+	h.Auth = &a
+	t.HTTP = &h
+	return t
+}
+
+func (s Secret) kept(old Secret) Secret {
+	if s == Redacted {
+		return old
+	}
+	return s
+}
