@@ -134,6 +134,7 @@ type Finish struct {
 	Snooze    Duration        `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
 	StartedIn Duration        `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
 	LogCut    bool            `json:"log_cut,omitempty"`
+	Check     *Measure        `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
 }
 
 // Finished is the answer to one [Finish].

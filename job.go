@@ -71,11 +71,13 @@ var JobStates = []JobState{JobWaiting, JobScheduled, JobReady, JobRunning, JobSu
 // Trigger says who asked for a job.
 type Trigger string
 
-// A manual trigger belongs to a schedule but to none of its nominal times.
+// A manual trigger belongs to a schedule but to none of its nominal times. A
+// check belongs to a monitor, and its end goes into a verdict.
 const (
 	TriggerEnqueue  Trigger = "enqueue"
 	TriggerSchedule Trigger = "schedule"
 	TriggerManual   Trigger = "manual"
+	TriggerCheck    Trigger = "check"
 )
 
 // NewJob is what somebody asks for when enqueueing. What is left out comes

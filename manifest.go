@@ -8,10 +8,15 @@ import (
 // Manifest is a set of definitions as one file holds it. Applying it is one
 // transaction: all of it, or nothing.
 type Manifest struct {
-	Queues    []Queue    `json:"queues,omitempty"`
-	Calendars []Calendar `json:"calendars,omitempty"`
-	Tasks     []Task     `json:"tasks,omitempty"`
-	Schedules []Schedule `json:"schedules,omitempty"`
+	Queues      []Queue      `json:"queues,omitempty"`
+	Calendars   []Calendar   `json:"calendars,omitempty"`
+	Tasks       []Task       `json:"tasks,omitempty"`
+	Schedules   []Schedule   `json:"schedules,omitempty"`
+	Channels    []Channel    `json:"channels,omitempty"`
+	AlertRules  []AlertRule  `json:"alert_rules,omitempty"`
+	Monitors    []Monitor    `json:"monitors,omitempty"`
+	Windows     []Window     `json:"windows,omitempty"`
+	StatusPages []StatusPage `json:"status_pages,omitempty"`
 }
 
 // MaxManifest bounds the definitions in one manifest.
@@ -36,7 +41,33 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 		s.Namespace = or(s.Namespace, namespace)
 		out.Schedules = append(out.Schedules, s.WithDefaults())
 	}
+	for _, c := range m.Channels {
+		c.Namespace = or(c.Namespace, namespace)
+		out.Channels = append(out.Channels, c.WithDefaults())
+	}
+	for _, a := range m.AlertRules {
+		a.Namespace = or(a.Namespace, namespace)
+		out.AlertRules = append(out.AlertRules, a.WithDefaults())
+	}
+	for _, o := range m.Monitors {
+		o.Namespace = or(o.Namespace, namespace)
+		out.Monitors = append(out.Monitors, o.WithDefaults())
+	}
+	for _, w := range m.Windows {
+		w.Namespace = or(w.Namespace, namespace)
+		out.Windows = append(out.Windows, w.WithDefaults())
+	}
+	for _, s := range m.StatusPages {
+		s.Namespace = or(s.Namespace, namespace)
+		out.StatusPages = append(out.StatusPages, s.WithDefaults())
+	}
 	return out
+}
+
+// Count is how many definitions the manifest has.
+func (m Manifest) Count() int {
+	return len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules) +
+		len(m.Channels) + len(m.AlertRules) + len(m.Monitors) + len(m.Windows) + len(m.StatusPages)
 }
 
 // Validate says everything that is wrong inside the manifest, without regard
@@ -45,36 +76,45 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 // schedule that has run its course can so be applied again.
 func (m Manifest) Validate() error {
 	var p problems
-	if n := len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules); n > MaxManifest {
+	if n := m.Count(); n > MaxManifest {
 		p.addf("manifest", n, "has more than %d definitions", MaxManifest)
 		return p.err("manifest")
 	}
 	seen := map[string]bool{}
-	once := func(path, key string) {
+	check := func(list string, i int, key string, err error) {
+		path := fmt.Sprintf("%s[%d]", list, i)
 		if seen[key] {
 			p.add(path, key, "is defined twice", "")
 		}
 		seen[key] = true
+		p.nest(path, err)
 	}
 	for i, q := range m.Queues {
-		path := fmt.Sprintf("queues[%d]", i)
-		once(path, "queue "+q.Name)
-		p.nest(path, q.Validate())
+		check("queues", i, "queue "+q.Name, q.Validate())
 	}
 	for i, c := range m.Calendars {
-		path := fmt.Sprintf("calendars[%d]", i)
-		once(path, "calendar "+c.Namespace+"/"+c.Name)
-		p.nest(path, c.Validate())
+		check("calendars", i, "calendar "+c.Namespace+"/"+c.Name, c.Validate())
 	}
 	for i, t := range m.Tasks {
-		path := fmt.Sprintf("tasks[%d]", i)
-		once(path, "task "+t.Namespace+"/"+t.Name)
-		p.nest(path, t.Validate())
+		check("tasks", i, "task "+t.Namespace+"/"+t.Name, t.Validate())
 	}
 	for i, s := range m.Schedules {
-		path := fmt.Sprintf("schedules[%d]", i)
-		once(path, "schedule "+s.Namespace+"/"+s.Name)
-		p.nest(path, s.Validate(time.Time{}))
+		check("schedules", i, "schedule "+s.Namespace+"/"+s.Name, s.Validate(time.Time{}))
+	}
+	for i, c := range m.Channels {
+		check("channels", i, "channel "+c.Namespace+"/"+c.Name, c.Validate(time.Time{}))
+	}
+	for i, a := range m.AlertRules {
+		check("alert_rules", i, "alert rule "+a.Namespace+"/"+a.Name, a.Validate(time.Time{}))
+	}
+	for i, o := range m.Monitors {
+		check("monitors", i, "monitor "+o.Namespace+"/"+o.Name, o.Validate(time.Time{}))
+	}
+	for i, w := range m.Windows {
+		check("windows", i, "window "+w.Namespace+"/"+w.Name, w.Validate(time.Time{}))
+	}
+	for i, s := range m.StatusPages {
+		check("status_pages", i, "status page "+s.Namespace+"/"+s.Name, s.Validate(time.Time{}))
 	}
 	return p.err("manifest")
 }
@@ -82,7 +122,7 @@ func (m Manifest) Validate() error {
 // Change is one line of the plan of an apply.
 type Change struct {
 	Action    Action   `json:"action" enum:"create,update,delete,keep"`
-	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule"`
+	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule,channel,alert_rule,monitor,window,status_page"`
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	Fields    []string `json:"fields,omitempty" doc:"For an update: what differs, as field: before -> after"`
@@ -109,5 +149,5 @@ type Applied struct {
 type ApplyOptions struct {
 	Namespace string `json:"namespace,omitempty" doc:"For definitions that name none, and the one that prune is about; default: default"`
 	DryRun    bool   `json:"dry_run,omitempty" doc:"Only say what would change"`
-	Prune     bool   `json:"prune,omitempty" doc:"Delete calendars, tasks and schedules of the namespace that the manifest does not name"`
+	Prune     bool   `json:"prune,omitempty" doc:"Delete what the namespace has and the manifest does not name"`
 }

@@ -86,7 +86,6 @@ const (
 	MaxThreshold        = 100
 	DefaultStaleAfter   = 3
 	MaxDepends          = 20
-	MonitorQueue        = "monitors"
 )
 
 // Kind is what the monitor does.
@@ -146,7 +145,7 @@ func (m Monitor) WithDefaults() Monitor {
 // checkDefaults are a task's, with those of a check: it is quick, and what
 // failed is looked at again by the monitor and not by the queue.
 func (t Task) checkDefaults() Task {
-	t.Queue = or(t.Queue, MonitorQueue)
+	t.Queue = or(t.Queue, ChecksQueue)
 	t.Timeout = or(t.Timeout, DefaultCheckTimeout)
 	t.Retry = Retry{MaxAttempts: 1, OnLost: OnLostFail}
 	t.Namespace, t.Name = "", ""

@@ -342,7 +342,7 @@ func (a HTTPAuth) validate() error {
 	if strings.Contains(a.User, ":") {
 		p.add("user", a.User, "has a colon, which basic authentication cannot carry", "")
 	}
-	if strings.ContainsAny(string(a.Bearer), "\r\n\x00 ") {
+	if a.Bearer != Redacted && strings.ContainsAny(string(a.Bearer), "\r\n\x00 ") {
 		p.add("bearer", "", "has characters that no header may have", "")
 	}
 	if (a.Cert == "") != (a.Key == "") {
@@ -558,6 +558,21 @@ func (t Task) KeepSecrets(old Task) Task {
 	h.Auth = &a
 	t.HTTP = &h
 	return t
+}
+
+// CheckSecrets refuses a task that has [Redacted] for a secret: what was shown
+// of another one does not hold it.
+func (t Task) CheckSecrets() error {
+	if t.HTTP == nil || t.HTTP.Auth == nil {
+		return nil
+	}
+	var p problems
+	for field, s := range map[string]Secret{"http.auth.password": t.HTTP.Auth.Password, "http.auth.bearer": t.HTTP.Auth.Bearer, "http.auth.key": t.HTTP.Auth.Key} {
+		if s == Redacted {
+			p.add(field, "", "is not there to be kept", "give the secret itself")
+		}
+	}
+	return p.err("secrets")
 }
 
 func (s Secret) kept(old Secret) Secret {

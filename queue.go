@@ -38,7 +38,7 @@ const (
 func FirstQueues() []Queue {
 	return []Queue{
 		{Name: DefaultQueue, Description: "Jobs that name no other queue", Concurrency: DefaultConcurrency},
-		{Name: ChecksQueue, Description: "Monitors and other checks", Concurrency: 50, Priority: 50},
+		{Name: ChecksQueue, Description: "Monitors and other checks", Concurrency: 200, Priority: 50},
 		{Name: SystemQueue, Description: "Belfry's own work, such as canary jobs", Concurrency: 5, Priority: 100},
 	}
 }

@@ -40,13 +40,18 @@ type MonitorState struct {
 	Errors      int       `json:"errors,omitempty" doc:"Checks in a row that could not be made"`
 	FirstFailAt time.Time `json:"first_fail_at,omitzero" doc:"The first of the failures in a row"`
 	FirstPassAt time.Time `json:"first_pass_at,omitzero" doc:"The first of the passes in a row"`
+	FirstCode   CheckCode `json:"first_code,omitempty" doc:"What was wrong at the first of the failures that came last"`
+	FirstText   string    `json:"first_text,omitempty" doc:"The same for people"`
+	OutageAt    time.Time `json:"outage_at,omitzero" doc:"Begin of the outage that is, or was last"`
 
 	PausedAt     time.Time `json:"paused_at,omitzero"`
 	PausedUntil  time.Time `json:"paused_until,omitzero" doc:"Empty: until it is resumed"`
 	PausedBy     string    `json:"paused_by,omitempty"`
 	PausedReason string    `json:"paused_reason,omitempty"`
 	Maintenance  string    `json:"maintenance,omitempty" doc:"Name of the window that it is in"`
+	WindowEnd    time.Time `json:"window_end,omitzero" doc:"When that window ends; empty: not known yet"`
 	Degraded     bool      `json:"degraded,omitempty" doc:"The last check broke a warning"`
+	DegradedRun  int       `json:"degraded_run,omitempty" doc:"Degraded checks in a row, up to two; below zero: ones that were ok"`
 	Flapping     bool      `json:"flapping,omitempty"`
 	Stale        bool      `json:"stale,omitempty" doc:"Nothing is known any more, through no fault of the target"`
 	Slow         bool      `json:"slow,omitempty" doc:"Slower than it uses to be"`
@@ -60,15 +65,26 @@ type MonitorState struct {
 	LastGoodAt  time.Time    `json:"last_good_at,omitzero"`
 	CertEnd     time.Time    `json:"cert_end,omitzero"`
 	CertWarned  time.Time    `json:"cert_warned,omitzero" doc:"The end that was warned of"`
+	CertsWarned []time.Time  `json:"certs_warned,omitempty" doc:"Ends that were warned of before, the last few: two servers may take turns"`
 
-	Incident int64 `json:"incident,omitempty" doc:"The one that is open"`
+	Incident     int64        `json:"incident,omitempty" doc:"The one that is open"`
+	Told         []NoticeType `json:"told,omitempty" doc:"What people were told is wrong, and not yet that it is over"`
+	ToldIncident int64        `json:"told_incident,omitempty" doc:"An outage that is over, of which they were told and not yet that it is"`
 
 	Recent  Recent   `json:"recent,omitzero" doc:"The last outcomes, for flapping"`
 	Typical Baseline `json:"typical,omitzero" doc:"Latency of good checks"`
 	SlowRun int      `json:"slow_run,omitempty" doc:"Slow checks in a row; below zero: quick ones while it is slow"`
 
+	// Of the timeline.
+	GapAt     time.Time `json:"gap_at,omitzero" doc:"If no check comes to something until seen_until: from when on nothing is known"`
+	SeenUntil time.Time `json:"seen_until,omitzero" doc:"How long the last check is good for"`
+	Floor     time.Time `json:"floor,omitzero" doc:"What was seen before does not count: it was created, resumed or pointed elsewhere then"`
+	Tail      []Stretch `json:"tail,omitempty" doc:"The end of the timeline, as far as it may still be told otherwise"`
+	WakeAt    time.Time `json:"wake_at,omitzero" doc:"When time alone will change something"`
+
 	// Of a heartbeat.
 	StartedAt time.Time `json:"started_at,omitzero" doc:"Of a run that said start and has not ended"`
+	RunID     string    `json:"run_id,omitempty" doc:"Of that run"`
 	ExpectAt  time.Time `json:"expect_at,omitzero" doc:"When the next call is to come; the grace comes on top"`
 
 	// Of a page.
@@ -76,6 +92,8 @@ type MonitorState struct {
 	BaselineHash string `json:"baseline_hash,omitempty" doc:"Hash of the settings that it was read with"`
 	Candidate    string `json:"candidate,omitempty" doc:"Digest of a change that is not confirmed yet"`
 	Reported     string `json:"reported,omitempty" doc:"Digest of the change that was told last"`
+
+	CandidateAt time.Time `json:"candidate_at,omitzero" doc:"When that change was first seen"`
 }
 
 // Status is the one word, as of now.
@@ -107,7 +125,8 @@ type Judgement struct {
 	// that and all after it: an outage counts from its first failure, which
 	// was shown as up while it was being confirmed.
 	Spans []Span
-	// Opened and Closed are the incident that begins or ends here.
+	// Opened and Closed are the incident that begins or ends here, never both.
+	// The state of one that begins has -1 for its id, as have notices of it.
 	Opened  *Incident
 	Closed  *IncidentEnd
 	Notices []Notice
@@ -152,7 +171,7 @@ type Incident struct {
 	LastGoodAt  time.Time `json:"last_good_at,omitzero"`
 	Failures    int       `json:"failures" doc:"Failed checks until it was confirmed"`
 	Maintenance bool      `json:"maintenance,omitempty" doc:"It began within a window"`
-	EndedBy     string    `json:"ended_by,omitempty" enum:"recovered,paused,deleted" doc:"Why it ended"`
+	EndedBy     string    `json:"ended_by,omitempty" enum:"recovered,paused,edited,deleted" doc:"Why it ended"`
 	Snapshot    *Snapshot `json:"snapshot,omitempty" doc:"What came back instead"`
 	Hops        []Hop     `json:"hops,omitempty"`
 }

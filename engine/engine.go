@@ -49,6 +49,12 @@ type Options struct {
 	Release time.Duration
 	// Prune is how often retention is applied. Default: 10m.
 	Prune time.Duration
+	// Sender tells people what they are to be told. Default: nobody is told by
+	// this node.
+	Sender Sender
+	// PublicURL is where people reach the node, for links in messages. Default:
+	// no links.
+	PublicURL string
 	// Logger gets faults that heal at warn. Default: discarded.
 	Logger *slog.Logger
 }
@@ -87,6 +93,13 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Go(func() {
 			e.loop(ctx, "clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
 		})
+	}
+	if m, ok := e.opt.Store.(Monitors); ok {
+		loops.Go(func() { e.loop(ctx, "lapse", e.lapse(m), e.opt.Store.Woken) })
+		loops.Go(func() { e.loop(ctx, "roll up", e.rollUp(m), never) })
+	}
+	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
+		loops.Go(func() { e.loop(ctx, "deliver", e.deliver(box), e.opt.Store.Woken) })
 	}
 	loops.Wait()
 	return nil

@@ -26,7 +26,8 @@ func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOpti
 		if err := m.Validate(); err != nil {
 			return err
 		}
-		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules} {
+		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
+			c.applyChannels, c.applyAlertRules, c.applyMonitors, c.applyWindows, c.applyStatusPages} {
 			changes, err := step(m)
 			if err != nil {
 				return err
@@ -101,7 +102,7 @@ func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
 		if err != nil {
 			return nil, under(fmt.Sprintf("tasks[%d]", i), err)
 		}
-		changes = append(changes, changed("task", t.Namespace, t.Name, !exists, old, saved))
+		changes = append(changes, changed("task", t.Namespace, t.Name, !exists, old.Redacted(), saved.Redacted()))
 	}
 	return changes, nil
 }
@@ -128,6 +129,22 @@ func (c *change) applySchedules(m belfry.Manifest) ([]belfry.Change, error) {
 	return changes, nil
 }
 
+func (c *change) applyChannels(m belfry.Manifest) ([]belfry.Change, error) {
+	return channels.apply(c, "channels", m.Channels)
+}
+
+func (c *change) applyAlertRules(m belfry.Manifest) ([]belfry.Change, error) {
+	return alertRules.apply(c, "alert_rules", m.AlertRules)
+}
+
+func (c *change) applyWindows(m belfry.Manifest) ([]belfry.Change, error) {
+	return windows.apply(c, "windows", m.Windows)
+}
+
+func (c *change) applyStatusPages(m belfry.Manifest) ([]belfry.Change, error) {
+	return statusPages.apply(c, "status_pages", m.StatusPages)
+}
+
 // asWritten is a schedule without its state, which no manifest has.
 func asWritten(s belfry.Schedule) belfry.Schedule {
 	var out belfry.Schedule
@@ -150,11 +167,14 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	for _, sc := range m.Schedules {
 		named["schedule/"+sc.Namespace+"/"+sc.Name] = true
 	}
-	var changes []belfry.Change
+	changes, err := c.pruneMonitors(m, namespace)
+	if err != nil {
+		return nil, err
+	}
 	schedules, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
 		from schedules s
-		where s.namespace = $1
+		where s.namespace = $1 and substr(s.name, 1, 8) <> 'monitor:'
 		order by s.name`+c.sql.ForUpdate("s"), namespace)
 	if err != nil {
 		return nil, err
@@ -172,7 +192,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 		return nil, err
 	}
 	for _, t := range tasks {
-		if !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
+		if _, owned := belfry.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
 			if err := c.deleteTask(t); err != nil {
 				return nil, err
 			}
@@ -192,6 +212,58 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 		}
 	}
 	return changes, nil
+}
+
+// pruneMonitors deletes the monitors that the manifest does not name, and what
+// goes with monitors.
+func (c *change) pruneMonitors(m belfry.Manifest, namespace string) (changes []belfry.Change, err error) {
+	named := map[string]bool{}
+	for _, mon := range m.Monitors {
+		named[mon.Namespace+"/"+mon.Name] = true
+	}
+	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `select `+monitorColumns+` from monitors m where m.namespace = $1 order by m.name`, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var gone []monitorRow
+	for _, row := range rows {
+		if !named[namespace+"/"+row.Name] {
+			gone = append(gone, row)
+		}
+	}
+	for _, row := range childrenFirst(gone) {
+		if err := c.deleteMonitor(row); err != nil {
+			return nil, err
+		}
+		changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "monitor", Namespace: namespace, Name: row.Name})
+	}
+	for _, step := range []func() ([]belfry.Change, error){
+		func() ([]belfry.Change, error) { return statusPages.prune(c, namespace, m.StatusPages) },
+		func() ([]belfry.Change, error) { return windows.prune(c, namespace, m.Windows) },
+		func() ([]belfry.Change, error) { return alertRules.prune(c, namespace, m.AlertRules) },
+		func() ([]belfry.Change, error) { return channels.prune(c, namespace, m.Channels) },
+	} {
+		more, err := step()
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, more...)
+	}
+	return changes, nil
+}
+
+// childrenFirst puts monitors before those that they depend on.
+func childrenFirst(rows []monitorRow) []monitorRow {
+	all := make([]belfry.Monitor, len(rows))
+	for i, r := range rows {
+		all[i] = r.Monitor
+	}
+	order := parentsFirst(all)
+	out := make([]monitorRow, 0, len(rows))
+	for _, i := range slices.Backward(order) {
+		out = append(out, rows[i])
+	}
+	return out
 }
 
 // ours reports that a task is Belfry's own, such as the canary: no manifest
@@ -286,11 +358,11 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			return err
 		}
 		for _, t := range tasks {
-			if ours(t.Name) {
+			if _, owned := belfry.OwnerOf(t.Name); owned || ours(t.Name) {
 				continue
 			}
 			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
-			m.Tasks = append(m.Tasks, t)
+			m.Tasks = append(m.Tasks, t.Redacted())
 		}
 		calendars, err := collect(ctx, tx, scanCalendar, `select `+calendarColumns+` from calendars where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
@@ -301,10 +373,48 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			m.Calendars = append(m.Calendars, cal)
 		}
 		rows, err := collect(ctx, tx, scanSchedule, `select `+scheduleColumns+` from schedules s where `+w.sql()+` order by namespace, name`, w.args...)
-		for _, r := range rows {
-			m.Schedules = append(m.Schedules, asWritten(r.Schedule))
+		if err != nil {
+			return err
 		}
-		return err
+		for _, r := range rows {
+			if _, owned := belfry.OwnerOf(r.Name); !owned {
+				m.Schedules = append(m.Schedules, asWritten(r.Schedule))
+			}
+		}
+		return s.exportMonitors(ctx, tx, namespace, &m)
 	})
 	return m, err
+}
+
+// exportMonitors adds monitors and what goes with them. Secrets stand as
+// [belfry.Redacted]: applied to where they came from, they stay what they are.
+func (s *Store) exportMonitors(ctx context.Context, tx Tx, namespace string, m *belfry.Manifest) error {
+	w := &where{}
+	w.namespace("m.namespace", namespace)
+	monitors, err := collect(ctx, tx, s.scanMonitor, `select `+monitorColumns+` from monitors m where `+w.sql()+` order by m.namespace, m.name`, w.args...)
+	if err != nil {
+		return err
+	}
+	for _, row := range monitors {
+		m.Monitors = append(m.Monitors, writtenMonitor(row.Redacted()))
+	}
+	if m.Channels, err = exportDocs(ctx, tx, channels, namespace); err != nil {
+		return err
+	}
+	if m.AlertRules, err = exportDocs(ctx, tx, alertRules, namespace); err != nil {
+		return err
+	}
+	if m.Windows, err = exportDocs(ctx, tx, windows, namespace); err != nil {
+		return err
+	}
+	m.StatusPages, err = exportDocs(ctx, tx, statusPages, namespace)
+	return err
+}
+
+func exportDocs[T document](ctx context.Context, tx Tx, k docKind[T], namespace string) ([]T, error) {
+	all, err := k.all(ctx, tx, namespace)
+	for i := range all {
+		all[i] = k.written(k.shown(all[i]))
+	}
+	return all, err
 }

@@ -117,4 +117,6 @@ type Wakeups interface {
 type Keep struct {
 	Age  time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
 	Jobs int64         // newest finished jobs; default: 1,000,000
+
+	Results time.Duration // single results of monitors; default: 7 days. Their hours stay for 100 days, their days for ever
 }

@@ -41,7 +41,9 @@ func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
 const (
 	keepSessions = 7 * 24 * time.Hour   // ended ones
 	keepAudit    = 400 * 24 * time.Hour // a year, and a little
-	tidyStep     = 2000                 // rows of each that one pass removes
+	keepHours    = 100 * 24 * time.Hour // of monitors' results; days stay for ever
+	keepAlerts   = 400 * 24 * time.Hour
+	tidyStep     = 2000 // rows of each that one pass removes
 )
 
 // Prune removes what retention no longer keeps, a bounded part at a time, and
@@ -66,7 +68,35 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			}
 			more = more || n == tidyStep
 		}
-		return nil
+		left, err := c.pruneMonitorHistory()
+		more = more || left
+		return err
 	})
 	return more, err
+}
+
+// pruneMonitorHistory removes results and roll-ups that are not kept. What was
+// not rolled up yet stays.
+func (c *change) pruneMonitorHistory() (more bool, err error) {
+	at, err := c.s.rolled(c.ctx, c.tx)
+	if err != nil {
+		return false, err
+	}
+	results := min(hourOf(c.now.Add(-c.s.opt.Keep.Results)), hourOf(at.hour))
+	for _, t := range []struct {
+		query  string
+		cutoff int64
+	}{
+		{`delete from results where (hour, monitor_id, at) in (select hour, monitor_id, at from results where hour < $1 order by hour, monitor_id, at limit $2)`, results},
+		{`delete from rollups where (monitor_id, span, at) in (select monitor_id, span, at from rollups where span = 3600 and at < $1 order by at limit $2)`, micros(c.now.Add(-keepHours))},
+		{`delete from alerts where id in (select id from alerts where state <> 'pending' and created_at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
+		{`delete from alert_tries where id in (select id from alert_tries where at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
+	} {
+		n, err := c.tx.Exec(c.ctx, t.query, t.cutoff, tidyStep)
+		if err != nil {
+			return false, err
+		}
+		more = more || n == tidyStep
+	}
+	return more, nil
 }

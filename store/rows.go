@@ -157,6 +157,11 @@ func (w *where) namespace(column, namespace string) {
 	}
 }
 
+// notOwned leaves out what belongs to monitors.
+func (w *where) notOwned(column string) {
+	w.and("substr("+column+", 1, 8) <> ?", "monitor:")
+}
+
 // Cursors are opaque to callers, so that what is inside can change.
 func encodeCursor(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text(parts)))

@@ -63,6 +63,9 @@ func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, loc
 
 // CreateSchedule saves a new schedule and plans its first run.
 func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+	if err := refuseOwned("schedule", sc.Name); err != nil {
+		return out, err
+	}
 	sc = sc.WithDefaults()
 	err = s.write(ctx, "create schedule", func(c *change) error {
 		out, err = c.insertSchedule(sc)
@@ -72,7 +75,7 @@ func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out bel
 }
 
 func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
-	if err := sc.Validate(c.now); err != nil {
+	if err := checkSchedule(sc, c.now); err != nil {
 		return sc, err
 	}
 	task, err := c.taskOf(sc)
@@ -107,6 +110,15 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	return sc, c.audit("create", "schedule", sc.Namespace, sc.Name, "", nil, sc)
 }
 
+// checkSchedule says what is wrong with a schedule. The name of one that belongs
+// to a monitor is not one that a person may give.
+func checkSchedule(sc belfry.Schedule, now time.Time) error {
+	if _, owned := belfry.OwnerOf(sc.Name); owned {
+		sc.Name, sc.Task = "owned", "owned"
+	}
+	return sc.Validate(now)
+}
+
 // begun takes over the state that a decision gave.
 func begun(sc *belfry.Schedule, f belfry.Firing) {
 	sc.State, sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = f.State, f.NextAt, f.HighWater, f.FinishAt, f.Runs
@@ -128,6 +140,9 @@ func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
 // first; nothing from before now fires under the new ones. An edit that keeps
 // the times keeps the cadence and the jobs that wait.
 func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
+	if err := refuseOwned("schedule", sc.Name); err != nil {
+		return out, err
+	}
 	sc = sc.WithDefaults()
 	err = s.write(ctx, "update schedule", func(c *change) error {
 		out, err = c.updateSchedule(sc)
@@ -144,7 +159,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	if scheduleDoc(old.Schedule) == scheduleDoc(sc) {
 		return old.Schedule, nil
 	}
-	if err := sc.Validate(c.asOf(sc, old.Schedule)); err != nil {
+	if err := checkSchedule(sc, c.asOf(sc, old.Schedule)); err != nil {
 		return sc, err
 	}
 	task, err := c.taskOf(sc)
@@ -243,6 +258,9 @@ func (c *change) fireOne(row scheduleRow) (scheduleRow, error) {
 // DeleteSchedule removes a schedule. Its jobs that have not started are
 // withdrawn; what runs goes on. Its history stays until retention ends.
 func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) error {
+	if err := refuseOwned("schedule", name); err != nil {
+		return err
+	}
 	return s.write(ctx, "delete schedule", func(c *change) error {
 		row, err := s.schedule(ctx, c.tx, namespace, name, true)
 		if err != nil {
@@ -265,38 +283,44 @@ func (c *change) deleteSchedule(row scheduleRow) error {
 // PauseSchedule stops a schedule from firing and withdraws its jobs that have
 // not started. Pausing what is paused changes nothing.
 func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason string) (out belfry.Schedule, err error) {
+	if err := refuseOwned("schedule", name); err != nil {
+		return out, err
+	}
 	if len(reason) > belfry.MaxDescription {
 		return out, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
 	}
 	err = s.write(ctx, "pause schedule", func(c *change) error {
-		row, err := s.schedule(ctx, c.tx, namespace, name, true)
-		if err != nil {
-			return err
-		}
-		if row, err = c.fireOne(row); err != nil {
-			return err
-		}
-		out = row.Schedule
-		switch row.State {
-		case belfry.SchedulePaused:
-			return nil
-		case belfry.ScheduleCompleted:
-			return belfry.Errorf(belfry.Conflict, "schedule %q is completed and does not run any more", name)
-		}
-		before := row.Schedule
-		row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(ctx), reason
-		row.Generation++
-		row.NextAt, row.HighWater = instant(0), laterOf(row.HighWater, c.now)
-		out = row.Schedule
-		if err := c.savePause(out); err != nil {
-			return err
-		}
-		if err := c.withdrawOf(row, belfry.ReasonPaused, "schedule paused: "+reason); err != nil {
-			return err
-		}
-		return c.audit("pause", "schedule", namespace, name, reason, before, out)
+		out, err = c.pauseSchedule(namespace, name, reason)
+		return err
 	})
 	return out, err
+}
+
+func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Schedule, err error) {
+	row, err := c.s.schedule(c.ctx, c.tx, namespace, name, true)
+	if err != nil {
+		return out, err
+	}
+	if row, err = c.fireOne(row); err != nil {
+		return out, err
+	}
+	switch row.State {
+	case belfry.SchedulePaused:
+		return row.Schedule, nil
+	case belfry.ScheduleCompleted:
+		return out, belfry.Errorf(belfry.Conflict, "schedule %q is completed and does not run any more", name)
+	}
+	before := row.Schedule
+	row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(c.ctx), reason
+	row.Generation++
+	row.NextAt, row.HighWater = instant(0), laterOf(row.HighWater, c.now)
+	if err := c.savePause(row.Schedule); err != nil {
+		return out, err
+	}
+	if err := c.withdrawOf(row, belfry.ReasonPaused, "schedule paused: "+reason); err != nil {
+		return out, err
+	}
+	return row.Schedule, c.audit("pause", "schedule", namespace, name, reason, before, row.Schedule)
 }
 
 func laterOf(a, b time.Time) time.Time {
@@ -319,33 +343,44 @@ func (c *change) savePause(sc belfry.Schedule) error {
 // recorded as skipped, or made up for by the schedule's catch-up if asked.
 // Resuming what is not paused changes nothing.
 func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out belfry.Schedule, err error) {
+	if err := refuseOwned("schedule", name); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, "resume schedule", func(c *change) error {
-		row, err := s.schedule(ctx, c.tx, namespace, name, true)
-		if err != nil {
-			return err
-		}
-		if out = row.Schedule; row.State != belfry.SchedulePaused {
-			return nil
-		}
-		before := row.Schedule
-		row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.ScheduleActive, instant(0), "", ""
-		if err := c.savePause(row.Schedule); err != nil {
-			return err
-		}
-		out, err = c.decideOne(row, func(sc belfry.Schedule, plan belfry.Plan, f belfry.Facts, now time.Time) belfry.Firing {
-			return belfry.Resume(sc, plan, f, now, catchUp)
-		})
-		if err != nil {
-			return err
-		}
-		return c.audit("resume", "schedule", namespace, name, "", before, out)
+		out, err = c.resumeSchedule(namespace, name, catchUp)
+		return err
 	})
 	return out, err
+}
+
+func (c *change) resumeSchedule(namespace, name string, catchUp bool) (out belfry.Schedule, err error) {
+	row, err := c.s.schedule(c.ctx, c.tx, namespace, name, true)
+	if err != nil {
+		return out, err
+	}
+	if row.State != belfry.SchedulePaused {
+		return row.Schedule, nil
+	}
+	before := row.Schedule
+	row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.ScheduleActive, instant(0), "", ""
+	if err := c.savePause(row.Schedule); err != nil {
+		return out, err
+	}
+	out, err = c.decideOne(row, func(sc belfry.Schedule, plan belfry.Plan, f belfry.Facts, now time.Time) belfry.Firing {
+		return belfry.Resume(sc, plan, f, now, catchUp)
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, c.audit("resume", "schedule", namespace, name, "", before, out)
 }
 
 // TriggerSchedule makes a job of the schedule now, beside its plan and
 // whatever else runs.
 func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (j belfry.Job, err error) {
+	if err := refuseOwned("schedule", name); err != nil {
+		return j, err
+	}
 	err = s.write(ctx, "trigger schedule", func(c *change) error {
 		row, err := s.schedule(ctx, c.tx, namespace, name, false)
 		if err != nil {
@@ -391,6 +426,7 @@ func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (p belfr
 	if f.Task != "" {
 		w.and("task_id in (select id from tasks where name = ?)", f.Task)
 	}
+	w.notOwned("name")
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, scanSchedule, `
 			select `+scheduleColumns+`

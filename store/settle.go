@@ -67,7 +67,7 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
 	}
 	out := make([]belfry.Finished, len(fs))
-	var well, other []belfry.Finish
+	var checks, well, other []belfry.Finish
 	place := make(map[belfry.Ref]int, len(fs))
 	for i, f := range fs {
 		if err := f.Validate(); err != nil {
@@ -78,15 +78,25 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			continue // the same attempt twice in one batch is stale the second time
 		}
 		place[f.Ref] = i
-		if f.Outcome == belfry.OutcomeOK {
-			well = append(well, f)
-		} else {
+		switch {
+		case f.Outcome != belfry.OutcomeOK:
 			other = append(other, f)
+		case f.Check != nil:
+			checks = append(checks, f)
+		default:
+			well = append(well, f)
 		}
 	}
-	settled, err := c.succeed(well)
+	settled, plain, err := c.settleChecks(checks)
 	if err != nil {
 		return nil, err
+	}
+	succeeded, err := c.succeed(append(well, plain...))
+	if err != nil {
+		return nil, err
+	}
+	for ref, state := range succeeded {
+		settled[ref] = state
 	}
 	ends, err := c.settleOther(other)
 	if err != nil {
@@ -292,6 +302,12 @@ func (c *change) end(ends []ending, follow bool) error {
 			return err
 		}
 	}
+	if err := c.judgeEnds(ends); err != nil {
+		return err
+	}
+	if err := c.tellFailed(ends); err != nil {
+		return err
+	}
 	if !follow || len(scheduled) == 0 {
 		return nil
 	}
@@ -443,7 +459,7 @@ func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note strin
 // withdrawOf ends what waits of a schedule: jobs that have not started, and
 // occurrences in its buffer.
 func (c *change) withdrawOf(row scheduleRow, reason belfry.Reason, note string) error {
-	if err := c.withdraw(`schedule_id = $1 and origin = 'schedule'`, row.ID, reason, note); err != nil {
+	if err := c.withdraw(`schedule_id = $1 and origin in ('schedule', 'check')`, row.ID, reason, note); err != nil {
 		return err
 	}
 	_, err := c.tx.Exec(c.ctx, `

@@ -33,6 +33,9 @@ type Options struct {
 	// Clock, if set, decides instead of the database's or the system's clock.
 	// Tests use it.
 	Clock func() time.Time
+	// Vet, if set, says what is wrong with a task beyond what the root can
+	// tell: expressions and selectors that do not compile.
+	Vet func(belfry.Task) error
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
@@ -66,6 +69,9 @@ func (o Options) WithDefaults() Options {
 	if o.Keep.Jobs == 0 {
 		o.Keep.Jobs = 1_000_000
 	}
+	if o.Keep.Results == 0 {
+		o.Keep.Results = 7 * 24 * time.Hour
+	}
 	if o.Monotonic == nil && o.Clock == nil {
 		o.Monotonic = monotonic()
 	}
@@ -93,6 +99,8 @@ type Store struct {
 
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
+	monitorDocs docs[int64, belfry.Monitor]
+	windowPlans windowPlans
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
@@ -161,6 +169,9 @@ type change struct {
 	s      *Store
 	wakes  []string
 	then   []func()
+
+	windows map[string][]window // of maintenance, by namespace, once they were read
+	rules   map[string]rules    // for alerts, likewise
 }
 
 // wakeEarly wakes claims before the commit, where they can join it.

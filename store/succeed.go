@@ -26,17 +26,27 @@ type Succeeded struct {
 	Trigger    belfry.Trigger
 	ScheduleID int64
 	ClaimedAt  int64
+	Nominal    int64
+	DueAt      int64
+}
+
+// ending is the end of a check that brought nothing but its success, such as a
+// command's.
+func (s Succeeded) ending() ending {
+	j := jobRow{Job: belfry.Job{ID: s.Ref.JobID, Kind: belfry.KindCommand, State: belfry.JobRunning, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
+		Nominal: instant(s.Nominal), DueAt: instant(s.DueAt), ClaimedAt: instant(s.ClaimedAt)}}
+	return ending{row: j, settled: belfry.Settlement{State: belfry.JobSucceeded, Outcome: belfry.OutcomeOK}}
 }
 
 // SucceededColumns are the columns of a [Succeeded].
-const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at`
+const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nominal, due_at`
 
 // ScanSucceeded reads them, and closes the answer.
 func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var s Succeeded
-		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt); err != nil {
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -63,13 +73,20 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 		return nil, err
 	}
 	var scheduled []int64
+	var checks []ending
 	for _, d := range done {
+		if d.Trigger == belfry.TriggerCheck {
+			checks = append(checks, d.ending())
+		}
 		states[d.Ref] = belfry.JobSucceeded
 		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
 		c.wake(topicPlace(d.Queue))
 	}
 	c.wake(topicJobs)
+	if err := c.judgeEnds(checks); err != nil {
+		return nil, err
+	}
 	if len(scheduled) == 0 {
 		return states, nil
 	}

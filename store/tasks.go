@@ -121,8 +121,23 @@ func (s *Store) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 	return t, err
 }
 
+// vet asks who knows about settings that the root cannot judge, such as the
+// expressions of conditions.
+func (s *Store) vet(t belfry.Task) error {
+	if err := t.CheckSecrets(); err != nil {
+		return err
+	}
+	if s.opt.Vet == nil {
+		return nil
+	}
+	return s.opt.Vet(t)
+}
+
 // insertTask writes a task that is valid.
 func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
+	if err := c.s.vet(t); err != nil {
+		return t, err
+	}
 	if err := c.checkQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
@@ -146,7 +161,7 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 		return t, belfry.Errorf(belfry.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
 			WithHint("update it, or choose another name")
 	}
-	return t, c.audit("create", "task", t.Namespace, t.Name, note, nil, t)
+	return t, c.audit("create", "task", t.Namespace, t.Name, note, nil, t.Redacted())
 }
 
 // UpdateTask replaces a task. Jobs that have not started run under the new
@@ -168,10 +183,14 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if err != nil {
 		return t, err
 	}
+	t = t.KeepSecrets(old)
 	if taskDoc(old) == taskDoc(t) {
 		return old, nil
 	}
 	if err := c.checkQueue("queue", t.Queue); err != nil {
+		return t, err
+	}
+	if err := c.s.vet(t); err != nil {
 		return t, err
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
@@ -186,12 +205,15 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 			return t, err
 		}
 	}
-	return t, c.audit("update", "task", t.Namespace, t.Name, "", old, t)
+	return t, c.audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())
 }
 
 // DeleteTask removes a task that no schedule refers to. Its jobs that have not
 // started are withdrawn; those that run are not retried.
 func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
+	if err := refuseOwned("task", name); err != nil {
+		return err
+	}
 	return s.write(ctx, "delete task", func(c *change) error {
 		t, err := c.lockTask(namespace, name)
 		if err != nil {
@@ -215,19 +237,19 @@ func (c *change) deleteTask(t belfry.Task) error {
 	if _, err := c.tx.Exec(c.ctx, `delete from tasks where id = $1`, t.ID); err != nil {
 		return err
 	}
-	return c.audit("delete", "task", t.Namespace, t.Name, "", t, nil)
+	return c.audit("delete", "task", t.Namespace, t.Name, "", t.Redacted(), nil)
 }
 
-// Task is one task.
+// Task is one task, without its secrets.
 func (s *Store) Task(ctx context.Context, namespace, name string) (t belfry.Task, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		t, err = s.task(ctx, tx, namespace, name)
 		return err
 	})
-	return t, err
+	return t.Redacted(), err
 }
 
-// Tasks lists tasks by namespace and name.
+// Tasks lists tasks by namespace and name, without their secrets.
 func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[belfry.Task], err error) {
 	w, limit, err := nameWhere(f.Namespace, f.Paging)
 	if err != nil {
@@ -239,6 +261,7 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 	if f.Tag != "" {
 		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
 	}
+	w.notOwned("name")
 	err = s.db.Read(ctx, func(tx Tx) error {
 		tasks, err := collect(ctx, tx, s.scanTask, `
 			select `+taskColumns+`
@@ -246,6 +269,9 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+fmt.Sprint(limit+1), w.args...)
+		for i := range tasks {
+			tasks[i] = tasks[i].Redacted()
+		}
 		p = page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
 		return err
 	})

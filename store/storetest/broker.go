@@ -558,7 +558,7 @@ func init() {
 		must(d.ad.SaveQueue(d.ctx, belfry.Queue{Name: "urgent", Priority: 500, Concurrency: 3}))(d)
 		s := must(d.br.OpenSession(d.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc},
 			Queues: map[string]int{"default": 2, "urgent": 0, "checks": 0}}))(d)
-		if !slices.Equal(s.Order, []string{"urgent", "checks", "default"}) || s.Queues["urgent"] != 3 || s.Queues["default"] != 2 || s.Queues["checks"] != 50 {
+		if !slices.Equal(s.Order, []string{"urgent", "checks", "default"}) || s.Queues["urgent"] != 3 || s.Queues["default"] != 2 || s.Queues["checks"] != 200 {
 			d.Fatalf("%+v", s)
 		}
 		want(d, "ttl", s.TTL, belfry.DefaultSessionTTL)

@@ -1,0 +1,315 @@
+package belfry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dispatch is what [Deliver] decides for one alert: it is sent now, or waits
+// until an instant, or is never sent; and for the last two why.
+type Dispatch struct {
+	ID     int64
+	Send   bool
+	Until  time.Time // it stays pending and becomes due then; zero: it is suppressed, or sent
+	Reason string    // to be kept in the alert's row
+}
+
+// DeliveryFacts is what is so at the moment in which alerts of a channel are
+// due.
+type DeliveryFacts struct {
+	// Monitors holds every monitor that the alerts are about, by name. One that
+	// is missing was deleted.
+	Monitors map[string]MonitorFacts
+	// Told is what became of the alerts on this channel that say down, or still
+	// down, of an incident: sent if any of them was, pending if one is on its
+	// way, otherwise the state of the last. Empty: there was none. It is asked
+	// for ends alone.
+	Told func(incident int64) AlertState
+}
+
+// MonitorFacts is what is so of a monitor.
+type MonitorFacts struct {
+	State       MonitorState
+	Muted       bool
+	Maintenance ActiveWindow // the occurrence that it is in, if any
+	Parent      string       // a monitor that it depends on and that is down, if any
+}
+
+// Times of delivery.
+const (
+	// waitParent is how soon an alert is looked at again whose cause may lie in
+	// another monitor, and settleParent how long its target has, once that one
+	// is up, to be seen up as well: two checks and a bit.
+	waitParent   = time.Minute
+	settleParent = 3 * time.Minute
+	// waitBegin is how soon an end is looked at again whose begin is being told
+	// at this moment.
+	waitBegin = 5 * time.Second
+)
+
+// Why an alert is not sent.
+const (
+	whyMuted    = "the monitor is muted"
+	whyDeleted  = "the monitor was deleted"
+	whyPaused   = "the monitor is paused"
+	whyOver     = "over before it was told"
+	whyWithEnd  = "told with its end"
+	whyUntold   = "nobody was told that it began"
+	whyTwice    = "told by another alert"
+	whyBegin    = "its begin is being told"
+	whyParent   = ", which it depends on, is down"
+	whySettling = ", which it depends on, was down until now"
+)
+
+// Deliver decides about the pending alerts of one channel, due and not due,
+// but for those that a node is telling at this moment. An alert without an
+// answer stays as it is. Those to be sent go together: see [Bundle].
+//
+//   - Who waits for its group goes along with the first of it that is sent.
+//   - What is over before it was told is not told, but for an outage: its up is
+//     sent, which says from when to when it was, and its down is not.
+//   - An up goes only where its down went, or where there was no down to go.
+//   - What waited for the end of quiet hours is told if it is still so.
+//   - In maintenance, and while a monitor it depends on is down, nobody is told
+//     that something began. What is still so afterwards is told then. Pages
+//     are meant to change in maintenance, so that is not told at all.
+//   - Of a monitor that is muted nobody is told anything.
+func Deliver(alerts []Alert, facts DeliveryFacts, now time.Time) []Dispatch {
+	d := dispatcher{facts: facts, now: now, decided: map[int64]Dispatch{}}
+	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b Alert) int { return cmp.Compare(a.ID, b.ID) })
+	isDue := func(a Alert) bool { return !a.DueAt.After(now) }
+	for _, a := range d.alerts {
+		if isDue(a) && a.Notice.Type.Over() {
+			d.end(a)
+		}
+	}
+	flush := false
+	for _, a := range d.alerts {
+		if isDue(a) && d.open(a) {
+			d.begin(a)
+			flush = flush || d.decided[a.ID].Send && a.Tries == 0 && a.Notice.Type != NoticeTest
+		}
+	}
+	for _, a := range d.alerts { // the rest of the group
+		if flush && d.open(a) && inGroup(a) {
+			d.begin(a)
+		}
+	}
+	var out []Dispatch
+	for _, a := range d.alerts {
+		if answer, is := d.decided[a.ID]; is {
+			out = append(out, answer)
+		}
+	}
+	return out
+}
+
+// inGroup reports that an alert waits for nothing but its group. A reminder is
+// planned long before it is due.
+func inGroup(a Alert) bool {
+	return a.Tries == 0 && a.Reason == "" && !a.Notice.Type.Over() && a.Notice.Type != NoticeReminder
+}
+
+// dispatcher is one call of Deliver.
+type dispatcher struct {
+	facts   DeliveryFacts
+	now     time.Time
+	alerts  []Alert // in the order of their ids
+	decided map[int64]Dispatch
+}
+
+func (d *dispatcher) open(a Alert) bool {
+	_, is := d.decided[a.ID]
+	return !is
+}
+
+func (d *dispatcher) send(a Alert) { d.decided[a.ID] = Dispatch{ID: a.ID, Send: true} }
+
+func (d *dispatcher) suppress(a Alert, why string) {
+	d.decided[a.ID] = Dispatch{ID: a.ID, Reason: why}
+}
+
+func (d *dispatcher) wait(a Alert, until time.Time, why string) {
+	d.decided[a.ID] = Dispatch{ID: a.ID, Until: until, Reason: why}
+}
+
+// end decides about an alert that says that something is over, and with it
+// about those that say that it began.
+func (d *dispatcher) end(a Alert) {
+	m, known := d.facts.Monitors[a.Notice.Monitor]
+	begins, reminders := d.untold(a)
+	hidden, why := hiddenBy(m), whyOver
+	switch {
+	case !known:
+		hidden, why = whyDeleted, whyDeleted
+	case m.Muted:
+		hidden, why = whyMuted, whyMuted
+	}
+	told := AlertState("")
+	if a.Notice.Type == NoticeUp && d.facts.Told != nil {
+		told = d.facts.Told(a.Notice.Incident)
+	}
+	switch {
+	case known && m.Muted:
+		d.suppress(a, whyMuted)
+	case told == AlertSent || told == AlertFailed: // who was told, or should have been, hears the end
+		d.send(a)
+		why = whyWithEnd
+	case len(begins) > 0:
+		if a.Notice.Type == NoticeUp && hidden == "" && !slices.ContainsFunc(begins, waited) {
+			d.send(a)
+			why = whyWithEnd
+		} else {
+			d.suppress(a, whyUntold)
+		}
+	case told == AlertPending:
+		d.wait(a, d.now.Add(waitBegin), whyBegin)
+	case told == AlertSuppressed:
+		d.suppress(a, whyUntold)
+	case hidden != "":
+		d.suppress(a, hidden)
+	default:
+		d.send(a)
+	}
+	for _, b := range begins {
+		d.suppress(b, why)
+	}
+	for _, b := range reminders {
+		d.suppress(b, whyOver)
+	}
+}
+
+// untold are the alerts that are pending and say that it began what a says is
+// over, and the reminders of it.
+func (d *dispatcher) untold(a Alert) (begins, reminders []Alert) {
+	for _, b := range d.alerts {
+		if !d.open(b) || b.ID > a.ID && b.Notice.Type != NoticeReminder || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident {
+			continue
+		}
+		switch {
+		case b.Notice.Type == beginOf[a.Notice.Type]:
+			begins = append(begins, b)
+		case b.Notice.Type == NoticeReminder && a.Notice.Type == NoticeUp:
+			reminders = append(reminders, b)
+		}
+	}
+	return begins, reminders
+}
+
+// waited reports that an alert was kept back for more than its group.
+func waited(a Alert) bool {
+	return strings.HasPrefix(a.Reason, heldQuiet) || strings.HasPrefix(a.Reason, heldWindow) ||
+		strings.HasSuffix(a.Reason, whyParent) || strings.HasSuffix(a.Reason, whySettling)
+}
+
+// heldWindow is how the reason of an alert begins that waits for the end of a
+// maintenance.
+const heldWindow = "maintenance "
+
+// hiddenBy says why nobody is told of a monitor now; empty when they are.
+func hiddenBy(m MonitorFacts) string {
+	switch {
+	case m.Maintenance.Name != "":
+		return heldWindow + m.Maintenance.Name
+	case m.Parent != "":
+		return m.Parent + whyParent
+	}
+	return ""
+}
+
+// begin decides about an alert that says that something begins, goes on, or
+// just happened.
+func (d *dispatcher) begin(a Alert) {
+	if a.Notice.Monitor == "" || a.Notice.Type == NoticeTest {
+		d.send(a)
+		return
+	}
+	m, known := d.facts.Monitors[a.Notice.Monitor]
+	switch why := hiddenBy(m); {
+	case !known:
+		d.suppress(a, whyDeleted)
+	case m.Muted:
+		d.suppress(a, whyMuted)
+	case !stillSo(a.Notice, m.State):
+		d.suppress(a, overReason(m.State))
+	case d.toldByOther(a):
+		d.suppress(a, whyTwice)
+	case why != "" && a.Notice.Type == NoticeReminder:
+		d.suppress(a, why)
+	case m.Maintenance.Name != "":
+		d.inMaintenance(a, m.Maintenance)
+	case m.Parent != "":
+		d.wait(a, d.now.Add(waitParent), why)
+	case strings.HasSuffix(a.Reason, whyParent):
+		d.wait(a, d.now.Add(settleParent), strings.TrimSuffix(a.Reason, whyParent)+whySettling)
+	default:
+		d.send(a)
+	}
+}
+
+func (d *dispatcher) inMaintenance(a Alert, w ActiveWindow) {
+	why := heldWindow + w.Name
+	if a.Notice.Type == NoticeChanged {
+		d.suppress(a, why)
+		return
+	}
+	until := w.To
+	if !until.After(d.now) {
+		until = d.now.Add(waitParent)
+	}
+	d.wait(a, until, fmt.Sprintf("%s until %s", why, until.UTC().Format(time.RFC3339)))
+}
+
+// stillSo reports whether what a notice says holds of the monitor now. What
+// happened once stays so.
+func stillSo(n Notice, s MonitorState) bool {
+	if !s.PausedAt.IsZero() {
+		return n.Type == NoticeChanged || n.Type == NoticeCertificate
+	}
+	switch n.Type {
+	case NoticeDown, NoticeReminder:
+		return s.Status() == StatusDown && s.Incident == n.Incident
+	case NoticeDegraded:
+		return s.Degraded || slices.Contains(s.Told, NoticeDegraded) // one good check does not end it
+	case NoticeSlow:
+		return s.Slow
+	case NoticeFlapping:
+		return s.Flapping
+	case NoticeStale:
+		return s.Stale
+	}
+	return true
+}
+
+func overReason(s MonitorState) string {
+	if !s.PausedAt.IsZero() {
+		return whyPaused
+	}
+	return whyOver
+}
+
+// toldByOther reports that another pending alert tells the same: for a down an
+// earlier one of its incident, for a reminder the down itself, or a later one
+// that is due as well.
+func (d *dispatcher) toldByOther(a Alert) bool {
+	return slices.ContainsFunc(d.alerts, func(b Alert) bool {
+		if b.ID == a.ID || b.Notice.Monitor != a.Notice.Monitor || b.Notice.Incident != a.Notice.Incident || d.suppressed(b) {
+			return false
+		}
+		switch a.Notice.Type {
+		case NoticeDown:
+			return b.Notice.Type == NoticeDown && b.ID < a.ID
+		case NoticeReminder:
+			return b.Notice.Type == NoticeDown || b.Notice.Type == NoticeReminder && b.ID > a.ID && !b.DueAt.After(d.now)
+		}
+		return false
+	})
+}
+
+func (d *dispatcher) suppressed(a Alert) bool {
+	answer, is := d.decided[a.ID]
+	return is && !answer.Send && answer.Until.IsZero()
+}

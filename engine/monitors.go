@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Monitors is a store that keeps monitors.
+type Monitors interface {
+	LapseMonitors(ctx context.Context) (belfry.Lapsed, error)
+	RollUp(ctx context.Context) (more bool, err error)
+}
+
+// rollEvery is how often it is looked whether an hour is over.
+const rollEvery = time.Minute
+
+func (e *Engine) lapse(m Monitors) pass {
+	return func(ctx context.Context) (time.Duration, error) {
+		begun := time.Now()
+		l, err := m.LapseMonitors(ctx)
+		return until(l.NextAt, l.Now, begun), err
+	}
+}
+
+func (e *Engine) rollUp(m Monitors) pass {
+	return func(ctx context.Context) (time.Duration, error) {
+		more, err := m.RollUp(ctx)
+		if more {
+			return shortest, err
+		}
+		return rollEvery, err
+	}
+}

@@ -1,0 +1,102 @@
+package belfry
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Lapse decides what time alone brings a monitor: the end of a timed pause, the
+// edges of maintenance, a heartbeat that did not come. Called early or twice it
+// changes nothing, and says when it is to be called.
+func Lapse(m Monitor, s MonitorState, env Surroundings, now time.Time) Judgement {
+	h := hear(m, s, env, now)
+	h.lapse()
+	h.overdue()
+	return h.done()
+}
+
+// lapse brings the state up to now, as far as the monitor itself and its
+// windows go.
+func (h *hearing) lapse() {
+	s := &h.s
+	if !s.PausedAt.IsZero() {
+		if s.PausedUntil.IsZero() || s.PausedUntil.After(h.now) {
+			return
+		}
+		h.resume(s.PausedUntil)
+	}
+	h.maintain()
+}
+
+// maintain enters and leaves maintenance. Both are dated by the window, however
+// late they are noticed.
+func (h *hearing) maintain() {
+	s := &h.s
+	under, is := h.window()
+	if s.Maintenance != "" {
+		if is && under.Name == s.Maintenance && (s.WindowEnd.IsZero() || !under.From.After(s.WindowEnd)) {
+			s.WindowEnd = under.To // it may have been moved meanwhile
+			return
+		}
+		h.leaveMaintenance()
+	}
+	if is {
+		from := under.From
+		if n := len(h.line); n > 0 {
+			from = later(from, h.line[n-1].From) // what was before is told already
+		}
+		h.line.cover(Micro(from), SpanMaintenance)
+		s.Maintenance, s.WindowEnd, h.edge = under.Name, under.To, true
+	}
+}
+
+func (h *hearing) leaveMaintenance() {
+	end := h.now
+	if !h.s.WindowEnd.IsZero() && h.s.WindowEnd.Before(end) {
+		end = h.s.WindowEnd
+	}
+	h.line.cover(Micro(end), "")
+	h.s.Maintenance, h.s.WindowEnd, h.edge = "", time.Time{}, true
+}
+
+// window is the one under way. Of several, the one that it is in already is
+// kept, so that nothing changes for as long as there is one.
+func (h *hearing) window() (under ActiveWindow, is bool) {
+	var all []ActiveWindow
+	for _, w := range h.env.Windows {
+		if !w.From.After(h.now) && (w.To.IsZero() || w.To.After(h.now)) {
+			all = append(all, w)
+		}
+	}
+	if len(all) == 0 {
+		return under, false
+	}
+	for _, w := range all {
+		if w.Name == h.s.Maintenance {
+			return w, true
+		}
+	}
+	return slices.MinFunc(all, func(a, b ActiveWindow) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Name, b.Name))
+	}), true
+}
+
+// wakeAt is when time alone will change something.
+func (h *hearing) wakeAt() time.Time {
+	if !h.s.PausedAt.IsZero() {
+		return h.s.PausedUntil
+	}
+	at, _ := h.deadline()
+	if h.s.Maintenance != "" {
+		at = sooner(at, h.s.WindowEnd)
+	}
+	for _, w := range h.env.Windows {
+		if w.From.After(h.now) {
+			at = sooner(at, w.From)
+		} else if w.To.After(h.now) {
+			at = sooner(at, w.To)
+		}
+	}
+	return at
+}

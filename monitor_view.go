@@ -1,0 +1,150 @@
+package belfry
+
+import "time"
+
+// MonitorView is a monitor and how its target is.
+type MonitorView struct {
+	Monitor
+	Status Status       `json:"status" enum:"new,up,down,paused"`
+	State  MonitorState `json:"state"`
+	NextAt time.Time    `json:"next_at,omitzero" doc:"When it is checked next"`
+	Beat   string       `json:"beat,omitempty" doc:"Of a heartbeat: the path to be called, which holds its key"`
+}
+
+// MonitorFilter selects monitors, by name.
+type MonitorFilter struct {
+	Paging
+	Namespace string // * for all
+	Status    Status
+	Kind      Kind
+	Tag       string
+}
+
+// CheckResult is a check as it is kept.
+type CheckResult struct {
+	At         time.Time         `json:"at" doc:"Its nominal time"`
+	Outcome    CheckOutcome      `json:"outcome" enum:"ok,degraded,fail,error"`
+	Code       CheckCode         `json:"code,omitempty"`
+	Message    string            `json:"message,omitempty"`
+	Latency    Duration          `json:"latency,omitempty"`
+	Phases     Phases            `json:"phases,omitzero"`
+	QueueDelay Duration          `json:"queue_delay,omitempty" doc:"From its time to its start; no part of the latency"`
+	Status     int               `json:"status,omitempty"`
+	IP         string            `json:"ip,omitempty"`
+	Starved    bool              `json:"starved,omitempty"`
+	JobID      int64             `json:"job_id,omitempty"`
+	Conditions []ConditionResult `json:"conditions,omitempty"`
+	Hops       []Hop             `json:"hops,omitempty"`
+}
+
+// ResultFilter selects results of one monitor, newest first.
+type ResultFilter struct {
+	Paging
+	Namespace string
+	Monitor   string
+	Outcome   CheckOutcome
+	Since     time.Time
+	Until     time.Time
+}
+
+// SeriesQuery asks for a monitor's latencies and outcomes over time.
+type SeriesQuery struct {
+	Namespace string
+	Monitor   string
+	From      time.Time
+	To        time.Time // default: now
+	Step      Duration  // default: chosen so that about 200 points come
+}
+
+// UptimeReport is how much of several spans a target was up.
+type UptimeReport struct {
+	Monitor string         `json:"monitor"`
+	Spans   []UptimeWindow `json:"spans"`
+}
+
+// UptimeWindow is one of them.
+type UptimeWindow struct {
+	Name string `json:"name" enum:"24h,7d,30d,90d,1y"`
+	Uptime
+	P50 Duration `json:"p50,omitempty" doc:"Latency of good checks"`
+	P95 Duration `json:"p95,omitempty"`
+	P99 Duration `json:"p99,omitempty"`
+}
+
+// IncidentFilter selects incidents, newest first.
+type IncidentFilter struct {
+	Paging
+	Namespace string // * for all
+	Monitor   string
+	Open      bool // only those that are
+}
+
+// VersionFilter selects versions of a monitor's page, newest first.
+type VersionFilter struct {
+	Paging
+	Namespace string
+	Monitor   string
+}
+
+// AlertFilter selects alerts, newest first.
+type AlertFilter struct {
+	Paging
+	Namespace string // * for all
+	Channel   string
+	Monitor   string
+	State     AlertState
+}
+
+// DocumentFilter selects channels, alert rules, windows or status pages, by
+// name.
+type DocumentFilter struct {
+	Paging
+	Namespace string // * for all
+}
+
+// Beaten is the answer to a heartbeat's call.
+type Beaten struct {
+	Monitor string `json:"monitor"`
+	Status  Status `json:"status"`
+}
+
+// Lapsed is the answer to a pass over monitors for which time alone changed
+// something.
+type Lapsed struct {
+	Now      time.Time
+	Monitors int
+	NextAt   time.Time // zero: nothing to do until something happens
+}
+
+// TakenAlerts is what a node is to tell now.
+type TakenAlerts struct {
+	Now      time.Time
+	Messages []TakenAlert
+	NextAt   time.Time // when the next one is due; zero: none waits
+}
+
+// TakenAlert is a message on its way: its channel with all secrets, and the
+// alerts that it tells.
+type TakenAlert struct {
+	Channel Channel
+	Message Message
+	Alerts  []int64
+	Tries   int // before this one
+}
+
+// Told is what came of a try to tell a message.
+type Told struct {
+	Error      string   // empty: it was taken
+	Permanent  bool     // no further try can mend it
+	RetryAfter Duration // asked for by who was told; 0: as usual
+	Took       Duration
+}
+
+// Times of telling.
+const (
+	// AlertTimeout bounds one try.
+	AlertTimeout = 30 * time.Second
+	// AlertTaken is how long a message is a node's own. It is longer than a try
+	// and what comes with it.
+	AlertTaken = 2 * time.Minute
+)

@@ -1,0 +1,139 @@
+package belfry
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Delivery is the answer of [Route]: one alert to be written.
+type Delivery struct {
+	Rule    string
+	Channel string
+	DueAt   time.Time
+	Held    string // why it waits for longer than its group; it is the alert's first reason
+}
+
+// heldQuiet is how the reason of an alert begins that waits for the end of
+// quiet hours.
+const heldQuiet = "quiet hours"
+
+// Route decides who is told of a notice, and when: through every rule that it
+// fits, each channel once, by the rule that has it told first. Rules are asked
+// in the order of their names, so the same notice always goes the same way.
+//
+// What begins waits for its group, what is over goes at once, and so does a
+// test, which fits rules whatever they are on. In quiet hours both wait for
+// their end; quiet answers when that is for a rule, and zero when at is no
+// quiet time. Nil means that there are none.
+//
+// A reminder is routed through the rule alone whose turn it is to remind.
+func Route(n Notice, rules []AlertRule, quiet func(rule AlertRule, at time.Time) (until time.Time), now time.Time) []Delivery {
+	rules = slices.SortedFunc(slices.Values(rules), func(a, b AlertRule) int { return cmp.Compare(a.Name, b.Name) })
+	var out []Delivery
+	for _, rule := range rules {
+		if !rule.Fits(n) {
+			continue
+		}
+		d := Delivery{Rule: rule.Name, DueAt: rule.due(n, now)}
+		if quiet != nil && n.Type != NoticeTest {
+			if until := quiet(rule, d.DueAt); until.After(d.DueAt) {
+				d.DueAt, d.Held = until, heldQuiet+" until "+until.UTC().Format(time.RFC3339)
+			}
+		}
+		for _, channel := range rule.Channels {
+			d.Channel = channel
+			i := slices.IndexFunc(out, func(o Delivery) bool { return o.Channel == channel })
+			if i < 0 {
+				out = append(out, d)
+			} else if d.DueAt.Before(out[i].DueAt) {
+				out[i] = d
+			}
+		}
+	}
+	return out
+}
+
+// due is when a rule has a notice told.
+func (a AlertRule) due(n Notice, now time.Time) time.Time {
+	if group := or(a.Group, DefaultGroup); group > 0 && !n.Type.Over() && n.Type != NoticeTest {
+		return now.Add(group.D())
+	}
+	return now
+}
+
+// Fits reports whether a notice is one that the rule is about.
+func (a AlertRule) Fits(n Notice) bool {
+	if a.Off || or(a.Namespace, DefaultNamespace) != or(n.Namespace, DefaultNamespace) {
+		return false
+	}
+	return a.tells(n.Type) && a.names(n) && (len(a.Tags) == 0 || share(a.Tags, n.Tags))
+}
+
+func (a AlertRule) tells(n NoticeType) bool {
+	switch {
+	case n == NoticeTest:
+		return true
+	case n == NoticeReminder:
+		return a.Remind > 0
+	case len(a.On) == 0:
+		return slices.Contains(DefaultNotices, n)
+	}
+	return slices.Contains(a.On, n)
+}
+
+func (a AlertRule) names(n Notice) bool {
+	if len(a.Monitors)+len(a.Tasks)+len(a.Schedules) == 0 {
+		return true
+	}
+	return n.Monitor != "" && slices.Contains(a.Monitors, n.Monitor) ||
+		n.Task != "" && slices.Contains(a.Tasks, n.Task) ||
+		n.Schedule != "" && slices.Contains(a.Schedules, n.Schedule)
+}
+
+// NextReminder is when a rule has an outage told again that began at since and
+// was told again so many times: after remind, then after twice as long, and so
+// on. Zero: not any more.
+func NextReminder(rule AlertRule, since time.Time, told int) time.Time {
+	if rule.Off || rule.Remind <= 0 || told < 0 || told >= or(rule.RemindMax, DefaultRemindMax) {
+		return time.Time{}
+	}
+	times := math.Pow(2, float64(told+1)) - 1 // 1 + 2 + 4 + ...
+	if times*float64(rule.Remind) > float64(MaxDelay) {
+		return time.Time{} // nobody waits ten years
+	}
+	return since.Add(time.Duration(times) * rule.Remind.D())
+}
+
+// maxQuiet is how long an alert waits when the calendars of its rule never end:
+// it is not to be lost because of that.
+const maxQuiet = 30 * 24 * time.Hour
+
+// QuietHours makes calendars ready for [Route]. A calendar that a rule names
+// and that is not there keeps nobody from being told.
+func QuietHours(calendars []Calendar) (quiet func(rule AlertRule, at time.Time) (until time.Time), err error) {
+	var p problems
+	given := map[[2]string]namedCalendar{}
+	for _, c := range calendars {
+		g := Schedule{Namespace: c.Namespace, Blackout: []string{c.Name}}.gate(&p, []Calendar{c})
+		if len(g.blackout) == 1 {
+			given[[2]string{c.Namespace, c.Name}] = g.blackout[0]
+		}
+	}
+	return func(rule AlertRule, at time.Time) time.Time {
+		var g gate
+		for _, name := range rule.Quiet {
+			if c, is := given[[2]string{rule.Namespace, name}]; is {
+				g.blackout = append(g.blackout, c)
+			}
+		}
+		switch until := g.nextOpen(at); {
+		case until.IsZero():
+			return at.Add(maxQuiet)
+		case until.After(at):
+			return until
+		}
+		return time.Time{}
+	}, p.err("calendars")
+}

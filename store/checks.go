@@ -1,0 +1,452 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// checked is a monitor's check that ended.
+type checked struct {
+	scheduleID int64
+	jobID      int64
+	delay      time.Duration // from its time to its start
+	belfry.Observation
+}
+
+// settleChecks settles attempts that bring what they saw. Their jobs leave no
+// row among the finished ones: the result is their record. What is not a check
+// at all is settled like any other attempt that went well.
+func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.JobState, other []belfry.Finish, err error) {
+	states = make(map[belfry.Ref]belfry.JobState, len(fs))
+	if len(fs) == 0 {
+		return states, nil, nil
+	}
+	ids := make([]int64, len(fs))
+	for i := range fs {
+		ids[i] = fs[i].JobID
+	}
+	rows, err := c.lockJobs(ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	byRef := make(map[belfry.Ref]jobRow, len(rows))
+	for _, j := range rows {
+		if j.State == belfry.JobRunning {
+			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
+		}
+	}
+	var all []checked
+	var gone []int64
+	for _, f := range fs {
+		j, ok := byRef[f.Ref]
+		switch {
+		case !ok:
+		case j.Trigger != belfry.TriggerCheck:
+			f.Check = nil
+			other = append(other, f)
+		default:
+			gone = append(gone, j.ID)
+			states[f.Ref] = belfry.JobSucceeded
+			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D()))
+			c.wake(topicPlace(j.Queue))
+			c.s.opt.Observer.Settled(j.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(j.ClaimedAt))
+		}
+	}
+	if len(gone) == 0 {
+		return states, other, nil
+	}
+	for _, query := range []string{`delete from jobs where ` + c.sql.In("id", 1), `delete from leases where ` + c.sql.In("job_id", 1)} {
+		if _, err := c.tx.Exec(c.ctx, query, c.sql.List(gone)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return states, other, c.judge(all)
+}
+
+func checkedOf(j jobRow, m belfry.Measure, startedIn time.Duration) checked {
+	at := j.Nominal
+	if at.IsZero() {
+		at = j.DueAt
+	}
+	return checked{j.ScheduleID, j.ID, max(0, j.ClaimedAt.Add(startedIn).Sub(j.DueAt)), belfry.Observation{Measure: m, At: at}}
+}
+
+// judgeEnds judges checks whose attempts brought nothing but their end: those
+// of kinds that do not look, such as commands, and those that went wrong on
+// our side.
+func (c *change) judgeEnds(ends []ending) error {
+	var all []checked
+	for _, e := range ends {
+		if e.row.Trigger != belfry.TriggerCheck || e.row.State != belfry.JobRunning || !e.settled.State.Final() {
+			continue
+		}
+		if m, seen := measureOfEnd(e); seen {
+			all = append(all, checkedOf(e.row, m, e.fin.StartedIn.D()))
+		}
+	}
+	return c.judge(all)
+}
+
+// measureOfEnd is what the end of an attempt says about a target.
+func measureOfEnd(e ending) (m belfry.Measure, seen bool) {
+	m.Message, _ = belfry.CleanText(e.settled.Error, belfry.MaxCheckMessage)
+	byItself := e.row.Kind == belfry.KindCommand || e.row.Kind == belfry.KindFunc
+	switch {
+	case e.settled.State == belfry.JobCanceled || e.settled.State == belfry.JobSkipped:
+		return m, false // somebody did not want it
+	case e.settled.Outcome == belfry.OutcomeOK:
+		m.Outcome = belfry.CheckOK
+	case e.settled.Outcome == belfry.OutcomeLost:
+		m.Outcome, m.Code = belfry.CheckError, belfry.CodeLost
+	case byItself && e.settled.Outcome == belfry.OutcomeTimeout:
+		m.Outcome, m.Code = belfry.CheckFail, belfry.CodeTimeout
+	case byItself:
+		m.Outcome, m.Code = belfry.CheckFail, belfry.CodeReported
+	default:
+		m.Outcome, m.Code = belfry.CheckError, belfry.CodeInternal
+	}
+	return m, true
+}
+
+// judge asks the root what checks mean for their monitors and writes the
+// answers: results, states, and what follows from them.
+func (c *change) judge(all []checked) error {
+	if len(all) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(all))
+	for i, o := range all {
+		ids[i] = o.scheduleID
+	}
+	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
+		select `+monitorColumns+`
+		from monitors m
+		where m.schedule_id > 0 and `+c.sql.In("m.schedule_id", 1)+`
+		order by m.id`+c.sql.ForUpdate("m"), c.sql.List(unique(ids)))
+	if err != nil {
+		return err
+	}
+	bySchedule := make(map[int64]*monitorRow, len(rows))
+	for i := range rows {
+		bySchedule[rows[i].scheduleID] = &rows[i]
+	}
+	slices.SortStableFunc(all, func(a, b checked) int { return a.At.Compare(b.At) })
+	var results []resultRow
+	for _, o := range all {
+		row := bySchedule[o.scheduleID]
+		if row == nil {
+			continue // deleted meanwhile
+		}
+		o.clean()
+		env, err := c.surroundings(*row)
+		if err != nil {
+			return err
+		}
+		if err := c.takeJudgement(row, belfry.Judge(row.Monitor, row.state, o.Observation, env, c.now), &o.Observation); err != nil {
+			return err
+		}
+		results = append(results, resultRowOf(row.ID, o))
+	}
+	if err := c.writeResults(results); err != nil {
+		return err
+	}
+	return c.saveMonitors(rows)
+}
+
+// clean bounds what a worker says. Workers are not trusted.
+func (o *checked) clean() {
+	switch o.Outcome {
+	case belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError:
+	default:
+		o.Outcome, o.Code = belfry.CheckError, belfry.CodeInternal
+	}
+	o.Message, _ = belfry.CleanText(o.Message, belfry.MaxCheckMessage)
+	code, _ := belfry.CleanText(string(o.Code), 64)
+	o.Code = belfry.CheckCode(code)
+	o.IP, _ = belfry.CleanText(o.IP, 64)
+	o.Latency = min(max(o.Latency, 0), belfry.MaxTimeout)
+	o.Hops = o.Hops[:min(len(o.Hops), belfry.MaxHops)]
+	o.Conditions = o.Conditions[:min(len(o.Conditions), 2*belfry.MaxConditions)]
+	if s := o.Snapshot; s != nil {
+		body, cut := belfry.CleanText(s.Body, belfry.MaxSnapshot)
+		o.Snapshot = &belfry.Snapshot{Status: s.Status, Headers: s.Headers, Body: body, Cut: s.Cut || cut}
+	}
+	if p := o.Page; p != nil {
+		clean := *p
+		clean.Text, _ = belfry.CleanText(p.Text, belfry.MaxPageText)
+		clean.Digest, _ = belfry.CleanText(p.Digest, 64)
+		clean.RawDigest, _ = belfry.CleanText(p.RawDigest, 64)
+		clean.ConfigHash, _ = belfry.CleanText(p.ConfigHash, 64)
+		o.Page = &clean
+	}
+}
+
+// surroundings is what a verdict depends on besides the monitor: windows of
+// maintenance, and the times of its schedule.
+func (c *change) surroundings(row monitorRow) (env belfry.Surroundings, err error) {
+	if env.Windows, err = c.windowsOf(row.Monitor); err != nil {
+		return env, err
+	}
+	sc := row.Schedule()
+	sc.ID = -row.ID // plans keeps those of monitors apart from those of schedules
+	plan, err := c.s.planOf(c.ctx, c.tx, sc)
+	if err != nil {
+		return env, err
+	}
+	env.Next = func(after time.Time) time.Time {
+		if next := sc.Upcoming(plan, after, 1); len(next) > 0 {
+			return next[0]
+		}
+		return time.Time{}
+	}
+	return env, nil
+}
+
+// windowsOf are the windows that concern a monitor and are under way or come
+// next. They are read once in a transition.
+func (c *change) windowsOf(m belfry.Monitor) ([]belfry.ActiveWindow, error) {
+	known, ok := c.windows[m.Namespace]
+	if !ok {
+		all, err := windows.all(c.ctx, c.tx, m.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range all {
+			plan, err := c.s.windowPlans.of(w)
+			if err != nil {
+				c.s.opt.Logger.Error("window of maintenance cannot be computed", "window", w.Name, "namespace", w.Namespace, "error", err)
+				continue
+			}
+			known = append(known, window{w, plan})
+		}
+		if c.windows == nil {
+			c.windows = map[string][]window{}
+		}
+		c.windows[m.Namespace] = known
+	}
+	var out []belfry.ActiveWindow
+	for _, w := range known {
+		if w.Off || !w.Concerns(m) {
+			continue
+		}
+		if now, under := w.plan.At(c.now); under {
+			out = append(out, now)
+		}
+		out = append(out, w.plan.Upcoming(c.now, 1)...)
+	}
+	return out, nil
+}
+
+// window is a window of maintenance made ready to compute with.
+type window struct {
+	belfry.Window
+	plan belfry.WindowPlan
+}
+
+// takeJudgement takes over an answer of the root, but for the monitor's own
+// row, which saveMonitors writes.
+func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+	state := j.State
+	if err := c.writeSpans(row.ID, j.Spans); err != nil {
+		return err
+	}
+	if j.Closed != nil {
+		if err := c.closeIncident(*j.Closed); err != nil {
+			return err
+		}
+	}
+	incident := row.state.Incident
+	if j.Opened != nil {
+		id, err := c.openIncident(*row, *j.Opened)
+		if err != nil {
+			return err
+		}
+		state.Incident, incident = id, id
+		if state.ToldIncident < 0 {
+			state.ToldIncident = id
+		}
+	}
+	if j.Version != nil && o != nil && o.Page != nil {
+		if err := c.writeVersion(*row, *j.Version, o.Page); err != nil {
+			return err
+		}
+	}
+	row.state, row.wakeAt, row.changed = state, j.WakeAt, true
+	if err := c.showChange(*row, j, o); err != nil {
+		return err
+	}
+	if err := c.tell(*row, j.Notices, incident); err != nil {
+		return err
+	}
+	if !j.WakeAt.IsZero() {
+		c.wake(topicEngine)
+	}
+	if j.AgainAt.IsZero() || row.scheduleID == 0 {
+		return nil
+	}
+	// A check that waits already is as good as another one.
+	waiting, found, err := first(c.ctx, c.tx, scanInt, `select id from jobs where schedule_id = $1 limit 1`, row.scheduleID)
+	if err != nil || found && waiting > 0 {
+		return err
+	}
+	_, err = c.checkAt(*row, j.AgainAt)
+	return err
+}
+
+// applyJudgement takes over an answer and writes the monitor's row.
+func (c *change) applyJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+	if err := c.takeJudgement(row, j, o); err != nil {
+		return err
+	}
+	return c.saveMonitors([]monitorRow{*row})
+}
+
+// monitorStateRow is the changing part of a monitor as a batch carries it.
+type monitorStateRow struct {
+	ID     int64  `json:"id"`
+	Status string `json:"status"`
+	State  string `json:"state"`
+	WakeAt int64  `json:"wake_at"`
+}
+
+func (c *change) saveMonitors(rows []monitorRow) error {
+	var batch []monitorStateRow
+	var ids []int64
+	for _, r := range rows {
+		if r.changed {
+			batch = append(batch, monitorStateRow{r.ID, string(r.state.Status()), text(r.state), micros(r.wakeAt)})
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	from, args := c.sql.Table(2, "t", BatchOf(batch))
+	_, err := c.tx.Exec(c.ctx, `
+		update monitors
+		set status = t.status, state = t.state, wake_at = t.wake_at
+		from `+from+`
+		where monitors.id = t.id and `+c.sql.Among("monitors.id", 1), append([]any{c.sql.List(ids)}, args...)...)
+	return err
+}
+
+// wakeMonitors has the monitors of a namespace looked at soon, because a
+// window of maintenance came, went or changed.
+func (c *change) wakeMonitors(namespace string) error {
+	c.wake(topicEngine)
+	_, err := c.tx.Exec(c.ctx, `update monitors set wake_at = $2 where namespace = $1`, namespace, micros(c.now))
+	return err
+}
+
+// lapseBatch bounds the monitors that are looked at in one transaction.
+const lapseBatch = 500
+
+// LapseMonitors does what time alone brings: the end of a timed pause, the
+// edges of maintenance, heartbeats that did not come. Every node may call it at
+// the same time.
+func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error) {
+	err = s.write(ctx, "lapse monitors", func(c *change) error {
+		out = belfry.Lapsed{Now: c.now}
+		rows, err := collect(ctx, c.tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where m.wake_at > 0 and m.wake_at <= $1
+			order by m.wake_at
+			limit $2`+s.sql.SkipLocked("m"), micros(c.now), lapseBatch)
+		if err != nil {
+			return err
+		}
+		out.Monitors = len(rows)
+		for i := range rows {
+			if err := c.lapse(&rows[i]); err != nil {
+				return err
+			}
+		}
+		if err := c.saveMonitors(rows); err != nil {
+			return err
+		}
+		next, _, err := first(ctx, c.tx, scanInt, `select wake_at from monitors where wake_at > 0 order by wake_at limit 1`)
+		out.NextAt = instant(next)
+		return err
+	})
+	return out, err
+}
+
+func (c *change) lapse(row *monitorRow) error {
+	env, err := c.surroundings(*row)
+	if err != nil {
+		// Its rules are checked when it is saved, so this is a zone that this
+		// machine does not know. It must not hold up the others.
+		c.s.opt.Logger.Error("monitor cannot be computed, put off for a minute", "monitor", row.Name, "namespace", row.Namespace, "error", err)
+		row.wakeAt, row.changed = c.now.Add(time.Minute), true
+		return nil
+	}
+	before := row.state
+	j := belfry.Lapse(row.Monitor, row.state, env, c.now)
+	if err := c.takeJudgement(row, j, nil); err != nil {
+		return err
+	}
+	if now := row.state; !now.LastAt.Equal(before.LastAt) { // a heartbeat that did not come
+		missed := checked{Observation: belfry.Observation{At: now.LastAt, Measure: belfry.Measure{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
+		if err := c.writeResults([]resultRow{resultRowOf(row.ID, missed)}); err != nil {
+			return err
+		}
+	}
+	if before.PausedAt.IsZero() || !row.state.PausedAt.IsZero() || row.scheduleID == 0 {
+		return nil
+	}
+	_, err = c.resumeSchedule(row.Namespace, belfry.OwnedName(row.Name), false)
+	return err
+}
+
+// Beat takes a call of a heartbeat's URL.
+func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
+	err = s.write(ctx, "beat", func(c *change) error {
+		row, found, err := first(ctx, c.tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where m.beat_key = $1`+s.sql.ForUpdate("m"), strings.ToLower(key))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+		}
+		env, err := c.surroundings(row)
+		if err != nil {
+			return err
+		}
+		call.Message, _ = belfry.CleanText(call.Message, belfry.MaxCheckMessage)
+		call.RunID, _ = belfry.CleanText(call.RunID, 128)
+		before := row.state
+		if err := c.applyJudgement(&row, belfry.Beat(row.Monitor, row.state, call, env, c.now), nil); err != nil {
+			return err
+		}
+		out = belfry.Beaten{Monitor: row.Name, Status: row.state.Status()}
+		if res, is := beatResult(before, row.state, call, c.now); is {
+			return c.writeResults([]resultRow{resultRowOf(row.ID, res)})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// beatResult is the row of a call that says how it went, or of one that only
+// logs.
+func beatResult(before, after belfry.MonitorState, call belfry.Call, now time.Time) (checked, bool) {
+	o := checked{Observation: belfry.Observation{At: now, Measure: belfry.Measure{Outcome: belfry.CheckOK, Message: call.Message}}}
+	switch {
+	case call.Kind == belfry.CallStart:
+		return o, false
+	case call.Kind == belfry.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
+		o.Outcome, o.Code = belfry.CheckFail, belfry.CodeReported
+	}
+	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
+		o.Latency = belfry.Duration(now.Sub(before.StartedAt))
+	}
+	return o, true
+}

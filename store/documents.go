@@ -1,0 +1,399 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// document is a definition that is kept as a whole: a channel, an alert rule, a
+// window of maintenance, a status page.
+type document interface {
+	belfry.Channel | belfry.AlertRule | belfry.Window | belfry.StatusPage
+}
+
+// kind of document: what the store has to know about a type of them.
+type docKind[T document] struct {
+	noun     string // in the table, the audit and texts
+	list     string // the command that lists them
+	head     func(*T) head
+	defaults func(T) T
+	validate func(T, time.Time) error
+	// keep puts back the secrets of the old one where the new one has none of
+	// its own.
+	keep func(fresh, old T) T
+	// shown is the document as the audit may show it.
+	shown func(T) T
+	// check refuses one that names what is not there, free one that others name.
+	// Either may be nil.
+	check, free func(c *change, d T) error
+	// wakes tells whether monitors have to be looked at after a change.
+	wakes bool
+}
+
+// head is where a document keeps what the store gives it.
+type head struct {
+	namespace, name      *string
+	id, generation       *int64
+	createdAt, updatedAt *time.Time
+}
+
+func same[T any](v T) T { return v }
+
+func older[T any](fresh, _ T) T { return fresh }
+
+var channels = docKind[belfry.Channel]{
+	noun: "channel", list: "belfry channel list",
+	head: func(d *belfry.Channel) head {
+		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+	},
+	defaults: belfry.Channel.WithDefaults, validate: belfry.Channel.Validate,
+	keep: belfry.Channel.KeepSecrets, shown: belfry.Channel.Redacted,
+	check: func(_ *change, d belfry.Channel) error { return d.CheckSecrets() }, free: freeChannel,
+}
+
+var alertRules = docKind[belfry.AlertRule]{
+	noun: "alert_rule", list: "belfry alert rule list",
+	head: func(d *belfry.AlertRule) head {
+		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+	},
+	defaults: belfry.AlertRule.WithDefaults, validate: belfry.AlertRule.Validate,
+	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkChannels,
+}
+
+var windows = docKind[belfry.Window]{
+	noun: "window", list: "belfry window list",
+	head: func(d *belfry.Window) head {
+		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+	},
+	defaults: belfry.Window.WithDefaults, validate: belfry.Window.Validate,
+	keep: older[belfry.Window], shown: same[belfry.Window], wakes: true,
+}
+
+var statusPages = docKind[belfry.StatusPage]{
+	noun: "status_page", list: "belfry status-page list",
+	head: func(d *belfry.StatusPage) head {
+		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
+	},
+	defaults: belfry.StatusPage.WithDefaults, validate: belfry.StatusPage.Validate,
+	keep: older[belfry.StatusPage], shown: same[belfry.StatusPage],
+}
+
+const documentColumns = `id, namespace, name, generation, doc, created_at, updated_at`
+
+func (k docKind[T]) scan(rows Rows) (d T, err error) {
+	var id, generation, created, updated int64
+	var namespace, name string
+	err = rows.Scan(&id, &namespace, &name, &generation, scanDoc{&d}, &created, &updated)
+	h := k.head(&d)
+	*h.id, *h.namespace, *h.name, *h.generation = id, namespace, name, generation
+	*h.createdAt, *h.updatedAt = instant(created), instant(updated)
+	return d, err
+}
+
+// written is the document without what the store adds.
+func (k docKind[T]) written(d T) T {
+	h := k.head(&d)
+	*h.id, *h.generation = 0, 0
+	*h.createdAt, *h.updatedAt = instant(0), instant(0)
+	return d
+}
+
+func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name string) (d T, err error) {
+	d, found, err := first(ctx, tx, k.scan, `
+		select `+documentColumns+`
+		from documents
+		where noun = $1 and namespace = $2 and name = $3`, k.noun, namespace, name)
+	if err == nil && !found {
+		err = belfry.Errorf(belfry.NotFound, "no %s %q in namespace %q", spoken(k.noun), name, namespace).WithHint("see: %s", k.list)
+	}
+	return d, err
+}
+
+// all reads those of a namespace, by name.
+func (k docKind[T]) all(ctx context.Context, tx Tx, namespace string) ([]T, error) {
+	w := &where{}
+	w.and("noun = ?", k.noun)
+	w.namespace("namespace", namespace)
+	return collect(ctx, tx, k.scan, `
+		select `+documentColumns+`
+		from documents
+		where `+w.sql()+`
+		order by namespace, name`, w.args...)
+}
+
+// save creates or replaces one, and answers the one before.
+func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
+	h := k.head(&d)
+	old, err = k.read(c.ctx, c.tx, *h.namespace, *h.name)
+	isNew := belfry.CodeOf(err) == belfry.NotFound
+	if err != nil && !isNew {
+		return d, old, err
+	}
+	if !isNew {
+		d = k.keep(d, old)
+		h = k.head(&d)
+	}
+	if err := k.validate(d, c.now); err != nil {
+		return d, old, err
+	}
+	if k.check != nil {
+		if err := k.check(c, d); err != nil {
+			return d, old, err
+		}
+	}
+	if k.wakes {
+		if err := c.wakeMonitors(*h.namespace); err != nil {
+			return d, old, err
+		}
+	}
+	if isNew {
+		saved, err = k.insert(c, d)
+		return saved, old, err
+	}
+	if text(k.written(old)) == text(k.written(d)) {
+		return old, old, nil
+	}
+	o := k.head(&old)
+	*h.id, *h.generation, *h.createdAt, *h.updatedAt = *o.id, *o.generation+1, *o.createdAt, c.now
+	if _, err := c.tx.Exec(c.ctx, `
+		update documents
+		set generation = $2, doc = $3, updated_at = $4
+		where id = $1`, *h.id, *h.generation, text(k.written(d)), micros(c.now)); err != nil {
+		return d, old, err
+	}
+	return d, old, c.audit("update", k.noun, *h.namespace, *h.name, "", k.shown(old), k.shown(d))
+}
+
+func (k docKind[T]) insert(c *change, d T) (T, error) {
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	if err != nil {
+		return d, err
+	}
+	h := k.head(&d)
+	*h.id, *h.generation, *h.createdAt, *h.updatedAt = ids[0], 1, c.now, c.now
+	n, err := c.tx.Exec(c.ctx, `
+		insert into documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
+		values ($1, $2, $3, $4, 1, $5, $6, $6)
+		on conflict (noun, namespace, name) do nothing`, *h.id, k.noun, *h.namespace, *h.name, text(k.written(d)), micros(c.now))
+	if err != nil {
+		return d, err
+	}
+	if n == 0 {
+		return d, belfry.Errorf(belfry.Unavailable, "somebody else creates %s %q at this moment", spoken(k.noun), *h.name).WithHint("try again")
+	}
+	return d, c.audit("create", k.noun, *h.namespace, *h.name, "", nil, k.shown(d))
+}
+
+func (k docKind[T]) delete(c *change, d T) error {
+	h := k.head(&d)
+	if k.free != nil {
+		if err := k.free(c, d); err != nil {
+			return err
+		}
+	}
+	if k.wakes {
+		if err := c.wakeMonitors(*h.namespace); err != nil {
+			return err
+		}
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from documents where id = $1`, *h.id); err != nil {
+		return err
+	}
+	return c.audit("delete", k.noun, *h.namespace, *h.name, "", k.shown(d), nil)
+}
+
+// saveDoc is a whole transition around save.
+func saveDoc[T document](ctx context.Context, s *Store, k docKind[T], d T) (saved T, err error) {
+	d = k.defaults(d)
+	err = s.write(ctx, "save "+spoken(k.noun), func(c *change) error {
+		saved, _, err = k.save(c, d)
+		return err
+	})
+	return k.shown(saved), err
+}
+
+func deleteDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace, name string) error {
+	return s.write(ctx, "delete "+spoken(k.noun), func(c *change) error {
+		d, err := k.read(ctx, c.tx, namespace, name)
+		if err != nil {
+			return err
+		}
+		return k.delete(c, d)
+	})
+}
+
+func readDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace, name string) (d T, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		d, err = k.read(ctx, tx, namespace, name)
+		return err
+	})
+	return d, err
+}
+
+func listDocs[T document](ctx context.Context, s *Store, k docKind[T], f belfry.DocumentFilter) (p belfry.Page[T], err error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	w.and("noun = ?", k.noun)
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err := collect(ctx, tx, k.scan, `
+			select `+documentColumns+`
+			from documents
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.args...)
+		for i := range all {
+			all[i] = k.shown(all[i])
+		}
+		p = page(all, limit, func(d T) string { h := k.head(&d); return encodeCursor(*h.namespace, *h.name) })
+		return err
+	})
+	return p, err
+}
+
+// apply writes those of a manifest.
+func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, error) {
+	var changes []belfry.Change
+	for i, d := range ds {
+		saved, old, err := k.save(c, d)
+		if err != nil {
+			return nil, under(list+"["+strconv.Itoa(i)+"]", err)
+		}
+		h := k.head(&saved)
+		ch := changed(k.noun, *h.namespace, *h.name, *k.head(&old).id == 0, k.shown(old), k.shown(saved))
+		if ch.Action == belfry.ActionKeep && text(k.written(old)) != text(k.written(saved)) {
+			ch.Action, ch.Fields = belfry.ActionUpdate, []string{"a secret, which is not shown"}
+		}
+		changes = append(changes, ch)
+	}
+	return changes, nil
+}
+
+// prune deletes those of a namespace that a manifest does not name.
+func (k docKind[T]) prune(c *change, namespace string, named []T) ([]belfry.Change, error) {
+	keep := map[string]bool{}
+	for _, d := range named {
+		if h := k.head(&d); *h.namespace == namespace {
+			keep[*h.name] = true
+		}
+	}
+	there, err := k.all(c.ctx, c.tx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var changes []belfry.Change
+	for _, d := range there {
+		name := *k.head(&d).name
+		if keep[name] {
+			continue
+		}
+		if err := k.delete(c, d); err != nil {
+			return nil, err
+		}
+		changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: k.noun, Namespace: namespace, Name: name})
+	}
+	return changes, nil
+}
+
+// spoken is a noun as it stands in a sentence.
+func spoken(noun string) string {
+	out := []byte(noun)
+	for i := range out {
+		if out[i] == '_' {
+			out[i] = ' '
+		}
+	}
+	return string(out)
+}
+
+// SaveChannel creates or replaces a channel. Where it has [belfry.Redacted] for
+// a secret, the one that is there is kept.
+func (s *Store) SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error) {
+	return saveDoc(ctx, s, channels, d)
+}
+
+// DeleteChannel removes a channel. What was to be told through it is not.
+func (s *Store) DeleteChannel(ctx context.Context, namespace, name string) error {
+	return deleteDoc(ctx, s, channels, namespace, name)
+}
+
+// Channel is one channel, without its secrets.
+func (s *Store) Channel(ctx context.Context, namespace, name string) (belfry.Channel, error) {
+	d, err := readDoc(ctx, s, channels, namespace, name)
+	return d.Redacted(), err
+}
+
+// ChannelSecrets is one channel with its secrets, for who sends through it.
+func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (belfry.Channel, error) {
+	return readDoc(ctx, s, channels, namespace, name)
+}
+
+// Channels lists channels by name, without their secrets.
+func (s *Store) Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error) {
+	return listDocs(ctx, s, channels, f)
+}
+
+// SaveAlertRule creates or replaces an alert rule.
+func (s *Store) SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error) {
+	return saveDoc(ctx, s, alertRules, d)
+}
+
+// DeleteAlertRule removes an alert rule. What it has decided already is told.
+func (s *Store) DeleteAlertRule(ctx context.Context, namespace, name string) error {
+	return deleteDoc(ctx, s, alertRules, namespace, name)
+}
+
+// AlertRule is one alert rule.
+func (s *Store) AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error) {
+	return readDoc(ctx, s, alertRules, namespace, name)
+}
+
+// AlertRules lists alert rules by name.
+func (s *Store) AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
+	return listDocs(ctx, s, alertRules, f)
+}
+
+// SaveWindow creates or replaces a window of maintenance.
+func (s *Store) SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error) {
+	return saveDoc(ctx, s, windows, d)
+}
+
+// DeleteWindow removes a window of maintenance. The time that it took stays
+// what it was.
+func (s *Store) DeleteWindow(ctx context.Context, namespace, name string) error {
+	return deleteDoc(ctx, s, windows, namespace, name)
+}
+
+// Window is one window of maintenance.
+func (s *Store) Window(ctx context.Context, namespace, name string) (belfry.Window, error) {
+	return readDoc(ctx, s, windows, namespace, name)
+}
+
+// Windows lists windows of maintenance by name.
+func (s *Store) Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
+	return listDocs(ctx, s, windows, f)
+}
+
+// SaveStatusPage creates or replaces a status page.
+func (s *Store) SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error) {
+	return saveDoc(ctx, s, statusPages, d)
+}
+
+// DeleteStatusPage removes a status page.
+func (s *Store) DeleteStatusPage(ctx context.Context, namespace, name string) error {
+	return deleteDoc(ctx, s, statusPages, namespace, name)
+}
+
+// StatusPage is one status page.
+func (s *Store) StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error) {
+	return readDoc(ctx, s, statusPages, namespace, name)
+}
+
+// StatusPages lists status pages by name.
+func (s *Store) StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error) {
+	return listDocs(ctx, s, statusPages, f)
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// spanRow is an entry of the timeline as a batch carries it.
+type spanRow struct {
+	MonitorID int64  `json:"monitor_id"`
+	At        int64  `json:"at"`
+	State     string `json:"state"`
+	Cause     string `json:"cause"`
+}
+
+// writeSpans adds entries to a timeline. What was held from the first of them
+// on turned out to be otherwise, and goes.
+func (c *change) writeSpans(monitor int64, spans []belfry.Span) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from spans where monitor_id = $1 and at >= $2`, monitor, micros(spans[0].From)); err != nil {
+		return err
+	}
+	var rows []spanRow
+	for _, s := range spans {
+		row := spanRow{monitor, micros(s.From), string(s.State), string(s.Cause)}
+		if n := len(rows); n > 0 && rows[n-1].At == row.At {
+			rows[n-1] = row
+			continue
+		}
+		rows = append(rows, row)
+	}
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
+	_, err := c.tx.Exec(c.ctx, `
+		insert into spans (monitor_id, at, state, cause)
+		select monitor_id, at, state, cause
+		from `+from+`
+		where true
+		on conflict (monitor_id, at) do update
+		set state = excluded.state, cause = excluded.cause`, args...)
+	return err
+}
+
+// spansOf reads the timeline from an instant on, with the entry that holds then.
+func (s *Store) spansOf(ctx context.Context, tx Tx, monitor int64, from time.Time) ([]belfry.Span, error) {
+	return collect(ctx, tx, func(r Rows) (sp belfry.Span, err error) {
+		return sp, r.Scan(scanTime{&sp.From}, &sp.State, &sp.Cause)
+	}, `
+		select at, state, cause
+		from spans
+		where monitor_id = $1 and at >= coalesce((select max(at) from spans where monitor_id = $1 and at <= $2), 0)
+		order by at`, monitor, micros(from))
+}
+
+const incidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc`
+
+func scanIncident(rows Rows) (i belfry.Incident, err error) {
+	var r belfry.Incident
+	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, scanTime{&r.StartedAt}, scanTime{&r.EndedAt}, &r.EndedBy, scanDoc{&i})
+	i.ID, i.Namespace, i.Monitor, i.StartedAt, i.EndedAt, i.EndedBy = r.ID, r.Namespace, r.Monitor, r.StartedAt, r.EndedAt, r.EndedBy
+	return i, err
+}
+
+func (c *change) openIncident(row monitorRow, i belfry.Incident) (int64, error) {
+	i.Namespace, i.Monitor = row.Namespace, row.Name
+	doc := i
+	doc.ID, doc.StartedAt, doc.EndedAt = 0, instant(0), instant(0)
+	id, _, err := first(c.ctx, c.tx, scanInt, `
+		insert into incidents (namespace, monitor_id, monitor, started_at, doc)
+		values ($1, $2, $3, $4, $5)
+		returning id`, row.Namespace, row.ID, row.Name, micros(i.StartedAt), text(doc))
+	return id, err
+}
+
+func (c *change) closeIncident(end belfry.IncidentEnd) error {
+	_, err := c.tx.Exec(c.ctx, `update incidents set ended_at = $2, ended_by = $3 where id = $1 and ended_at = 0`, end.ID, micros(end.At), end.By)
+	return err
+}
+
+// Incidents lists outages, newest first.
+func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfry.Page[belfry.Incident], err error) {
+	before, err := decodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	w := &where{}
+	w.namespace("namespace", namespaceOr(f.Namespace))
+	if f.Open {
+		w.and("ended_at = ?", 0)
+	}
+	if before > 0 {
+		w.and("id < ?", before)
+	}
+	limit := f.Bound()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		if f.Monitor != "" {
+			// By name, which outlives the monitor: incidents are kept.
+			w := *w
+			w.and("monitor = ?", f.Monitor)
+			return s.incidentPage(ctx, tx, &w, limit, &p)
+		}
+		return s.incidentPage(ctx, tx, w, limit, &p)
+	})
+	return p, err
+}
+
+func (s *Store) incidentPage(ctx context.Context, tx Tx, w *where, limit int, p *belfry.Page[belfry.Incident]) error {
+	all, err := collect(ctx, tx, scanIncident, `
+		select `+incidentColumns+`
+		from incidents
+		where `+w.sql()+`
+		order by id desc
+		limit `+strconv.Itoa(limit+1), w.args...)
+	*p = page(all, limit, func(i belfry.Incident) string { return encodeCursor(strconv.FormatInt(i.ID, 10)) })
+	return err
+}
+
+// Incident is one outage.
+func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i belfry.Incident, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		var found bool
+		i, found, err = first(ctx, tx, scanIncident, `select `+incidentColumns+` from incidents where id = $1`, id)
+		if err == nil && (!found || namespace != belfry.AnyNamespace && i.Namespace != namespaceOr(namespace)) {
+			err = belfry.Errorf(belfry.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
+		}
+		return err
+	})
+	return i, err
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+// writeVersion keeps a new text of a page, and drops the text of the oldest
+// ones beyond what is kept. Their rows stay.
+func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry.PageSeen) error {
+	last, _, err := first(c.ctx, c.tx, scanInt, `select coalesce(max(seq), 0) from page_versions where monitor_id = $1`, row.ID)
+	if err != nil {
+		return err
+	}
+	v.Seq, v.Digest, v.RawDigest, v.ConfigHash, v.Size, v.Text = last+1, seen.Digest, seen.RawDigest, seen.ConfigHash, len(seen.Text), ""
+	if v.At.IsZero() {
+		v.At = c.now
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into page_versions (monitor_id, seq, digest, at, doc)
+		values ($1, $2, $3, $4, $5)`, row.ID, v.Seq, v.Digest, micros(v.At), text(v)); err != nil {
+		return err
+	}
+	packed, err := pack(seen.Text)
+	if err != nil {
+		return err
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into page_texts (monitor_id, digest, text)
+		values ($1, $2, $3)
+		on conflict (monitor_id, digest) do nothing`, row.ID, v.Digest, packed); err != nil {
+		return err
+	}
+	// The newest stay, and what others are compared with.
+	_, err = c.tx.Exec(c.ctx, `
+		delete from page_texts
+		where monitor_id = $1 and digest <> $2 and digest not in (
+			select digest from page_versions where monitor_id = $1 and seq > $3)`, row.ID, row.state.Baseline, v.Seq-int64(row.Check.Page.KeepVersions))
+	return err
+}
+
+// shownHunks is how much of a difference a message carries.
+const shownHunks = 10
+
+// showChange puts the difference into the notice of a page's change.
+func (c *change) showChange(row monitorRow, j belfry.Judgement, o *belfry.Observation) error {
+	if j.Version == nil || j.Version.Before == "" || o == nil || o.Page == nil {
+		return nil
+	}
+	for i, n := range j.Notices {
+		if n.Type != belfry.NoticeChanged {
+			continue
+		}
+		before, err := c.s.pageText(c.ctx, c.tx, row.ID, j.Version.Before)
+		if err != nil {
+			return err
+		}
+		j.Notices[i].Diff = textdiff.Diff(before, o.Page.Text, textdiff.Options{MaxBytes: belfry.MaxSnapshot}).Unified(shownHunks)
+	}
+	return nil
+}
+
+// pageText is a text that is kept, or nothing.
+func (s *Store) pageText(ctx context.Context, tx Tx, monitor int64, digest string) (string, error) {
+	packed, kept, err := first(ctx, tx, func(r Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
+		select text
+		from page_texts
+		where monitor_id = $1 and digest = $2`, monitor, digest)
+	if err != nil || !kept {
+		return "", err
+	}
+	return unpack(packed)
+}
+
+func pack(text string) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(z, text); err != nil {
+		return nil, err
+	}
+	err = z.Close() // before the bytes are taken: the last of them come now
+	return b.Bytes(), err
+}
+
+func unpack(packed []byte) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), belfry.MaxPageText+1))
+	return string(b), err
+}
+
+// pageOf is a monitor that looks at a page.
+func (s *Store) pageOf(ctx context.Context, tx Tx, namespace, name string, lock bool) (monitorRow, error) {
+	row, err := s.monitor(ctx, tx, namespaceOr(namespace), name, lock)
+	if err == nil && row.Check.Page == nil {
+		err = belfry.Errorf(belfry.Conflict, "monitor %q does not look at a page", name)
+	}
+	return row, err
+}
+
+// PageVersions lists what a page was like, newest first, without the texts.
+func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p belfry.Page[belfry.PageVersion], err error) {
+	before, err := decodeIDCursor(f.Cursor)
+	if err != nil {
+		return p, err
+	}
+	limit := f.Bound()
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.pageOf(ctx, tx, f.Namespace, f.Monitor, false)
+		if err != nil {
+			return err
+		}
+		w := &where{}
+		w.and("v.monitor_id = ?", row.ID)
+		if before > 0 {
+			w.and("v.seq < ?", before)
+		}
+		all, err := collect(ctx, tx, func(r Rows) (v belfry.PageVersion, err error) {
+			var kept int
+			err = r.Scan(scanDoc{&v}, &kept)
+			v.Pruned, v.Baseline = kept == 0, v.Digest == row.state.Baseline
+			return v, err
+		}, `
+			select v.doc, (select count(*) from page_texts t where t.monitor_id = v.monitor_id and t.digest = v.digest)
+			from page_versions v
+			where `+w.sql()+`
+			order by v.seq desc
+			limit `+strconv.Itoa(limit+1), w.args...)
+		p = page(all, limit, func(v belfry.PageVersion) string { return encodeCursor(strconv.FormatInt(v.Seq, 10)) })
+		return err
+	})
+	return p, err
+}
+
+// PageVersion is one version with its text, by its number; 0 is the newest, and
+// -1 the baseline.
+func (s *Store) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (v belfry.PageVersion, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.pageOf(ctx, tx, namespace, monitor, false)
+		if err != nil {
+			return err
+		}
+		v, err = s.pageVersion(ctx, tx, row, seq)
+		return err
+	})
+	return v, err
+}
+
+func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int64) (v belfry.PageVersion, err error) {
+	cond, arg := `seq = $2`, any(seq)
+	switch seq {
+	case 0:
+		cond = `seq > $2`
+	case -1:
+		cond, arg = `digest = $2`, row.state.Baseline
+	}
+	v, found, err := first(ctx, tx, func(r Rows) (v belfry.PageVersion, err error) { return v, r.Scan(scanDoc{&v}) }, `
+		select doc
+		from page_versions
+		where monitor_id = $1 and `+cond+`
+		order by seq desc
+		limit 1`, row.ID, arg)
+	if err != nil {
+		return v, err
+	}
+	if !found {
+		return v, belfry.Errorf(belfry.NotFound, "monitor %q has no such version of its page", row.Name).WithHint("see: belfry monitor versions %s", row.Name)
+	}
+	v.Baseline = v.Digest == row.state.Baseline
+	packed, kept, err := first(ctx, tx, func(r Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
+		select text
+		from page_texts
+		where monitor_id = $1 and digest = $2`, row.ID, v.Digest)
+	if err != nil {
+		return v, err
+	}
+	if v.Pruned = !kept; kept {
+		v.Text, err = unpack(packed)
+	}
+	return v, err
+}
+
+// AcceptPage makes a version the baseline that later ones are compared with, by
+// its number; 0 is the newest.
+func (s *Store) AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (v belfry.PageVersion, err error) {
+	err = s.write(ctx, "accept page", func(c *change) error {
+		row, err := s.pageOf(ctx, c.tx, namespace, monitor, true)
+		if err != nil {
+			return err
+		}
+		if v, err = s.pageVersion(ctx, c.tx, row, seq); err != nil {
+			return err
+		}
+		if v.Pruned {
+			return belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("accept a newer one")
+		}
+		kept := v
+		kept.AcceptedBy, kept.AcceptedAt, kept.Text = belfry.ActorOf(ctx), c.now, ""
+		if _, err := c.tx.Exec(ctx, `update page_versions set doc = $3 where monitor_id = $1 and seq = $2`, row.ID, v.Seq, text(kept)); err != nil {
+			return err
+		}
+		v.AcceptedBy, v.AcceptedAt, v.Baseline = kept.AcceptedBy, kept.AcceptedAt, true
+		if err := c.applyJudgement(&row, belfry.AcceptPage(row.Monitor, row.state, v.Digest, v.ConfigHash, c.now), nil); err != nil {
+			return err
+		}
+		return c.audit("accept", "monitor", row.Namespace, row.Name, fmt.Sprintf("version %d", v.Seq), nil, nil)
+	})
+	return v, err
+}

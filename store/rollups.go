@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// rollGrace is how long after its end an hour is rolled up. A check that ended
+// later than that stays out of it: none may run that long.
+const rollGrace = 20 * time.Minute
+
+// rollBatch bounds the rows that one transaction writes.
+const rollBatch = 1000
+
+// rollupRow is a roll-up as a batch carries it.
+type rollupRow struct {
+	MonitorID int64  `json:"monitor_id"`
+	Span      int64  `json:"span"`
+	At        int64  `json:"at"`
+	OK        int64  `json:"ok"`
+	Degraded  int64  `json:"degraded"`
+	Fail      int64  `json:"fail"`
+	Error     int64  `json:"error"`
+	Total     int64  `json:"total"`
+	Least     int64  `json:"least"`
+	Most      int64  `json:"most"`
+	Latency   string `json:"latency"`
+}
+
+func rollupRowOf(monitor int64, r belfry.Rollup) rollupRow {
+	latency, err := r.Latency.MarshalBinary()
+	if err != nil {
+		panic(err) // a histogram always encodes
+	}
+	return rollupRow{
+		monitor, int64(r.Span.D() / time.Second), micros(r.From), r.OK, r.Degraded, r.Fail, r.Error,
+		r.Sum.D().Microseconds(), r.Min.D().Microseconds(), r.Max.D().Microseconds(), base64.StdEncoding.EncodeToString(latency),
+	}
+}
+
+const rollupColumns = `monitor_id, span, at, ok, degraded, fail, error, total, least, most, latency`
+
+type monitorRollup struct {
+	monitor int64
+	belfry.Rollup
+}
+
+func scanRollup(rows Rows) (r monitorRollup, err error) {
+	var span, total, least, most int64
+	var latency string
+	if err = rows.Scan(&r.monitor, &span, scanTime{&r.From}, &r.OK, &r.Degraded, &r.Fail, &r.Error, &total, &least, &most, &latency); err != nil {
+		return r, err
+	}
+	us := func(n int64) belfry.Duration { return belfry.Duration(time.Duration(n) * time.Microsecond) }
+	r.Span = belfry.Duration(time.Duration(span) * time.Second)
+	r.Sum, r.Min, r.Max = us(total), us(least), us(most)
+	packed, err := base64.StdEncoding.DecodeString(latency)
+	if err != nil {
+		return r, err
+	}
+	return r, r.Latency.UnmarshalBinary(packed)
+}
+
+// rolled is how far results were rolled up: the begin of the next hour, and of
+// the next day, to be.
+type rolled struct{ hour, day time.Time }
+
+func (s *Store) rolled(ctx context.Context, tx Tx) (r rolled, err error) {
+	r, _, err = first(ctx, tx, func(rows Rows) (r rolled, err error) {
+		var hour, day int64
+		err = rows.Scan(&hour, &day)
+		return rolled{time.Unix(hour*3600, 0).UTC(), time.Unix(day*86400, 0).UTC()}, err
+	}, `select hour, day from rolled`)
+	return r, err
+}
+
+// RollUp rolls up the next hour or day that is over, and reports whether there
+// is more. It writes the same however often it runs, so that a crash in its
+// middle, or two nodes at once, do no harm.
+func (s *Store) RollUp(ctx context.Context) (more bool, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	var at rolled
+	err = s.db.Read(ctx, func(tx Tx) (err error) {
+		if at, err = s.rolled(ctx, tx); err != nil || at.hour.Unix() > 0 {
+			return err
+		}
+		hour, found, err := first(ctx, tx, scanInt, `select hour from results order by hour limit 1`)
+		if err != nil || !found {
+			return err
+		}
+		at.hour = time.Unix(hour*3600, 0).UTC()
+		at.day = at.hour.Truncate(oneDay)
+		return nil
+	})
+	if err != nil || at.hour.Unix() <= 0 {
+		return false, err
+	}
+	switch {
+	case !at.hour.Before(at.day.Add(oneDay)): // the day's hours are all there
+		return true, s.rollDay(ctx, at)
+	case now.Before(at.hour.Add(time.Hour + rollGrace)):
+		return false, nil
+	}
+	return true, s.rollHour(ctx, at)
+}
+
+// rollHour rolls up one hour of all monitors.
+func (s *Store) rollHour(ctx context.Context, at rolled) error {
+	var rows []rollupRow
+	err := s.db.Read(ctx, func(tx Tx) error {
+		rows = nil
+		res, err := tx.Query(ctx, `
+			select monitor_id, outcome, latency, starved
+			from results
+			where hour = $1
+			order by monitor_id`, hourOf(at.hour))
+		if err != nil {
+			return err
+		}
+		defer res.Close()
+		var id int64
+		sum := belfry.Rollup{From: at.hour, Span: belfry.Duration(time.Hour)}
+		for res.Next() {
+			var monitor, latency int64
+			var outcome string
+			var starved int
+			if err := res.Scan(&monitor, &outcome, &latency, &starved); err != nil {
+				return err
+			}
+			if monitor != id && id != 0 {
+				rows = append(rows, rollupRowOf(id, sum))
+				sum = belfry.Rollup{From: at.hour, Span: belfry.Duration(time.Hour)}
+			}
+			id = monitor
+			sum.Add(belfry.CheckOutcome(outcome), belfry.Duration(time.Duration(latency)*time.Microsecond), starved != 0)
+		}
+		if id != 0 {
+			rows = append(rows, rollupRowOf(id, sum))
+		}
+		return res.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeRollups(ctx, rows, at, rolled{at.hour.Add(time.Hour), at.day})
+}
+
+// rollDay puts the hours of a day together.
+func (s *Store) rollDay(ctx context.Context, at rolled) error {
+	var rows []rollupRow
+	err := s.db.Read(ctx, func(tx Tx) error {
+		rows = nil
+		hours, err := collect(ctx, tx, scanRollup, `
+			select `+rollupColumns+`
+			from rollups
+			where span = 3600 and at >= $1 and at < $2
+			order by monitor_id, at`, micros(at.day), micros(at.day.Add(oneDay)))
+		if err != nil {
+			return err
+		}
+		for len(hours) > 0 {
+			id, sum := hours[0].monitor, belfry.Rollup{From: at.day, Span: belfry.Duration(oneDay)}
+			for len(hours) > 0 && hours[0].monitor == id {
+				sum.Merge(&hours[0].Rollup)
+				hours = hours[1:]
+			}
+			rows = append(rows, rollupRowOf(id, sum))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeRollups(ctx, rows, at, rolled{at.hour, at.day.Add(oneDay)})
+}
+
+// writeRollups writes rows in parts, and with the last of them how far it got.
+func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, from, to rolled) error {
+	for {
+		part := rows[:min(len(rows), rollBatch)]
+		rows = rows[len(part):]
+		err := s.write(ctx, "roll up", func(c *change) error {
+			if err := c.writeRollups(part); err != nil || len(rows) > 0 {
+				return err
+			}
+			// Another node may have been here meanwhile, and gone further.
+			_, err := c.tx.Exec(ctx, `update rolled set hour = $1, day = $2 where hour <= $1 and day <= $2`, hourOf(to.hour), to.day.Unix()/86400)
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+	}
+}
+
+func (c *change) writeRollups(rows []rollupRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
+	_, err := c.tx.Exec(c.ctx, `
+		insert into rollups (`+rollupColumns+`)
+		select `+rollupColumns+`
+		from `+from+`
+		where true
+		on conflict (monitor_id, span, at) do update
+		set ok = excluded.ok, degraded = excluded.degraded, fail = excluded.fail, error = excluded.error,
+			total = excluded.total, least = excluded.least, most = excluded.most, latency = excluded.latency`, args...)
+	return err
+}
+
+// rollupsOf reads hours or days of one monitor.
+func (s *Store) rollupsOf(ctx context.Context, tx Tx, monitor int64, span time.Duration, from, to time.Time) ([]belfry.Rollup, error) {
+	rows, err := collect(ctx, tx, scanRollup, `
+		select `+rollupColumns+`
+		from rollups
+		where monitor_id = $1 and span = $2 and at >= $3 and at < $4
+		order by at`, monitor, int64(span/time.Second), micros(from), micros(to))
+	out := make([]belfry.Rollup, len(rows))
+	for i, r := range rows {
+		out[i] = r.Rollup
+	}
+	return out, err
+}
+
+// rawOf rolls up single results of one monitor by a step.
+func (s *Store) rawOf(ctx context.Context, tx Tx, monitor int64, step time.Duration, from, to time.Time) ([]belfry.Rollup, error) {
+	if !from.Before(to) {
+		return nil, nil
+	}
+	w := &where{}
+	w.and("r.monitor_id = ?", monitor)
+	w.and("r.at >= ?", micros(from))
+	w.and("r.at < ?", micros(to))
+	var out []belfry.Rollup
+	for hour := hourOf(from); hour <= hourOf(to); hour += hoursAtOnce {
+		rows, err := s.resultsOf(ctx, tx, w, hour, min(hour+hoursAtOnce-1, hourOf(to)), "asc", rawLimit)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			at := r.At.Truncate(step)
+			if n := len(out); n == 0 || !out[n-1].From.Equal(at) {
+				out = append(out, belfry.Rollup{From: at, Span: belfry.Duration(step)})
+			}
+			out[len(out)-1].Add(r.Outcome, r.Latency, r.Starved)
+		}
+	}
+	return out, nil
+}
+
+// rawLimit bounds the results that are read at once: a day of checks every
+// second, and a little.
+const rawLimit = 100_000

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// steps are the lengths of a point of a series.
+var steps = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, oneDay, 7 * oneDay}
+
+// Limits of a series.
+const (
+	wantedPoints = 200
+	maxPoints    = 2000
+)
+
+// Series is what a monitor saw over time, put together by steps. What is over
+// for longer than single results are kept comes by the hour, and before that by
+// the day.
+func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry.Series, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.To.IsZero() {
+		q.To = now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.Add(-oneDay)
+	}
+	step, err := stepOf(q)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		points = belfry.Series{}
+		row, err := s.monitor(ctx, tx, namespaceOr(q.Namespace), q.Monitor, false)
+		if err != nil {
+			return err
+		}
+		parts, err := s.rollupsBetween(ctx, tx, row.ID, step, q.From.Truncate(step), q.To, now)
+		if err != nil {
+			return err
+		}
+		var sum belfry.Rollup
+		for i, part := range parts {
+			at := part.From.Truncate(step)
+			if i == 0 || !sum.From.Equal(at) {
+				if i > 0 {
+					points = append(points, sum.Point())
+				}
+				sum = belfry.Rollup{From: at, Span: belfry.Duration(max(step, part.Span.D()))}
+			}
+			sum.Merge(&part)
+		}
+		if len(parts) > 0 {
+			points = append(points, sum.Point())
+		}
+		return nil
+	})
+	return points, err
+}
+
+func stepOf(q belfry.SeriesQuery) (time.Duration, error) {
+	span := q.To.Sub(q.From)
+	if span <= 0 {
+		return 0, belfry.InvalidField("from", q.From.Format(time.RFC3339), "is not before to", "")
+	}
+	if q.Step != 0 {
+		if q.Step.D() < time.Minute || span/q.Step.D() > maxPoints {
+			return 0, belfry.InvalidField("step", q.Step.String(), "is under 1m or would make more than 2000 points", "leave it out, or ask for less at once")
+		}
+		return q.Step.D(), nil
+	}
+	for _, step := range steps {
+		if span/step <= wantedPoints {
+			return step, nil
+		}
+	}
+	return span / wantedPoints, nil
+}
+
+// rollupsBetween puts days, hours and single results together, each where it is
+// the coarsest that does for the step and is there.
+func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitor int64, step time.Duration, from, to, now time.Time) ([]belfry.Rollup, error) {
+	at, err := s.rolled(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	clip := func(t time.Time) time.Time {
+		if t.Before(from) {
+			return from
+		}
+		if t.After(to) {
+			return to
+		}
+		return t
+	}
+	// [from, days) by the day, [days, hours) by the hour, [hours, to) from single results.
+	days, hours := clip(now.Add(-keepHours)), clip(now.Add(-s.opt.Keep.Results))
+	if step >= time.Hour {
+		hours = clip(at.hour)
+	}
+	if step >= oneDay {
+		days = clip(at.day)
+	}
+	if days.After(hours) {
+		days = hours
+	}
+	all, err := s.rollupsOf(ctx, tx, monitor, oneDay, from, days)
+	if err != nil {
+		return nil, err
+	}
+	byHour, err := s.rollupsOf(ctx, tx, monitor, time.Hour, days, hours)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.rawOf(ctx, tx, monitor, min(step, time.Hour), hours, to)
+	return append(append(all, byHour...), raw...), err
+}
+
+// reported are the spans that uptime is told for.
+var reported = []struct {
+	name string
+	span time.Duration
+	step time.Duration // by which latencies are put together
+}{
+	{"24h", oneDay, time.Hour}, {"7d", 7 * oneDay, time.Hour}, {"30d", 30 * oneDay, oneDay}, {"90d", 90 * oneDay, oneDay}, {"1y", 365 * oneDay, oneDay},
+}
+
+// Uptime is how much of several spans a target was up, from the time between
+// the entries of its timeline.
+func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out belfry.UptimeReport, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.monitor(ctx, tx, namespaceOr(namespace), monitor, false)
+		if err != nil {
+			return err
+		}
+		out, err = s.uptime(ctx, tx, row, now)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time) (out belfry.UptimeReport, err error) {
+	out = belfry.UptimeReport{Monitor: row.Name}
+	spans, err := s.spansOf(ctx, tx, row.ID, now.Add(-reported[len(reported)-1].span))
+	if err != nil {
+		return out, err
+	}
+	for _, r := range reported {
+		w := belfry.UptimeWindow{Name: r.name, Uptime: belfry.UptimeOf(spans, now.Add(-r.span), now, row.ObservedUntil(row.state))}
+		parts, err := s.rollupsBetween(ctx, tx, row.ID, r.step, now.Add(-r.span).Truncate(r.step), now, now)
+		if err != nil {
+			return out, err
+		}
+		var sum belfry.Rollup
+		for _, p := range parts {
+			sum.Merge(&p)
+		}
+		point := sum.Point()
+		w.P50, w.P95, w.P99 = point.P50, point.P95, point.P99
+		out.Spans = append(out.Spans, w)
+	}
+	return out, nil
+}
+
+// Timeline is what held of a target, from an instant on.
+func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []belfry.Span, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.monitor(ctx, tx, namespaceOr(namespace), monitor, false)
+		if err != nil {
+			return err
+		}
+		spans, err = s.spansOf(ctx, tx, row.ID, from)
+		return err
+	})
+	return spans, err
+}

@@ -1,0 +1,242 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// channel saves a webhook and a rule that sends all there.
+func (b *bench) channel(name string, change ...func(*belfry.AlertRule)) {
+	b.Helper()
+	must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(b)
+	r := belfry.AlertRule{Name: "to-" + name, Channels: []string{name}}
+	for _, fn := range change {
+		fn(&r)
+	}
+	must(b.st.SaveAlertRule(b.ctx, r))(b)
+}
+
+// deliver takes what is due now and settles it; it answers the titles.
+func (b *bench) deliver(told belfry.Told) (titles []string) {
+	b.Helper()
+	for _, t := range must(b.st.TakeAlerts(b.ctx, ""))(b).Messages {
+		titles = append(titles, t.Message.Title)
+		ok(b, b.st.SettleAlerts(b.ctx, t, told))
+	}
+	return titles
+}
+
+// later delivers after a while.
+func (b *bench) later(d time.Duration) []string {
+	b.Helper()
+	b.clock.Move(d)
+	return b.deliver(belfry.Told{})
+}
+
+func (b *bench) alerts(f belfry.AlertFilter) (out string) {
+	b.Helper()
+	all := must(b.st.Alerts(b.ctx, f))(b).Items
+	slices.Reverse(all)
+	for _, a := range all {
+		out += fmt.Sprintf("%s %s %s\n", a.Channel, a.Notice.Type, a.State)
+	}
+	return out
+}
+
+func init() {
+	add("an outage is told once, and its end, to each channel", func(b *bench) {
+		w := b.checker()
+		b.channel("hook")
+		b.channel("other", func(r *belfry.AlertRule) { r.On = []belfry.NoticeType{belfry.NoticeDown} })
+		b.monitor("site")
+		w.turn("site", passed)
+		w.turn("site", failed)
+		want(b, "alerts before it is confirmed", b.alerts(belfry.AlertFilter{}), "")
+		w.turn("site", failed)
+		want(b, "alerts", b.alerts(belfry.AlertFilter{}), "hook down pending\nother down pending\n")
+		want(b, "told within the group's wait", len(b.deliver(belfry.Told{})), 0)
+		if titles := b.later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
+			b.Fatal(titles)
+		}
+		want(b, "told again", len(b.later(time.Hour)), 0)
+		w.turn("site", passed)
+		w.turn("site", passed)
+		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
+			b.Fatal(titles)
+		}
+		want(b, "alerts", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
+		tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items[0].ID))(b)
+		want(b, "tries", len(tries), 1)
+		want(b, "one try", tries[0].Error, "")
+	})
+
+	add("a message that is not taken is tried again under its key, and then given up", func(b *bench) {
+		w := b.checker()
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.monitor("site")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		first := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		want(b, "messages", len(first), 1)
+		want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 0)
+		b.clock.Move(belfry.AlertTaken + time.Second) // the node died
+		again := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		want(b, "messages", len(again), 1)
+		want(b, "key", again[0].Message.Key, first[0].Message.Key)
+		ok(b, b.st.SettleAlerts(b.ctx, again[0], belfry.Told{Error: "503"}))
+		want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 0)
+		b.clock.Move(6 * time.Second)
+		third := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		want(b, "messages", len(third), 1)
+		want(b, "key", third[0].Message.Key, first[0].Message.Key)
+		want(b, "tries before", third[0].Tries, 1)
+		ok(b, b.st.SettleAlerts(b.ctx, third[0], belfry.Told{Error: "429", RetryAfter: belfry.Duration(time.Hour)}))
+		want(b, "messages", len(b.later(30*time.Minute)), 0)
+		b.clock.Move(31 * time.Minute)
+		want(b, "messages", len(b.deliver(belfry.Told{Error: "400", Permanent: true})), 1)
+		want(b, "alerts", b.alerts(belfry.AlertFilter{State: belfry.AlertFailed}), "hook down failed\n")
+		want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 3)
+		wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), belfry.NotFound)
+	})
+
+	add("what comes together is told together", func(b *bench) {
+		w := b.checker()
+		b.channel("hook")
+		for i := range 5 {
+			b.monitor(fmt.Sprintf("site-%d", i), func(m *belfry.Monitor) { m.Rules = []belfry.Rule{{Cron: "* * * * *"}} })
+		}
+		for range 2 {
+			b.clock.Move(time.Minute)
+			w.fire()
+			w.promote()
+			for _, j := range w.checks() {
+				w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { m := failed; f.Check = &m })
+			}
+		}
+		want(b, "alerts", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 5)
+		titles := b.later(31 * time.Second)
+		want(b, "messages", fmt.Sprint(titles), "[5 down]")
+	})
+
+	add("reminders come while an outage lasts", func(b *bench) {
+		w := b.checker()
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group, r.Remind, r.RemindMax = -1, belfry.Duration(10*time.Minute), 2 })
+		b.monitor("site")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		want(b, "down", len(b.deliver(belfry.Told{})), 1)
+		var told int
+		for range 12 * 8 {
+			for _, title := range b.later(5 * time.Minute) {
+				if !strings.Contains(title, "still down") {
+					b.Fatal(title)
+				}
+				told++
+			}
+		}
+		if told != 2 {
+			b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items)
+		}
+		w.turn("site", passed)
+		w.turn("site", passed)
+		want(b, "up", len(b.deliver(belfry.Told{})), 1)
+		w.turn("site", failed)
+		w.turn("site", failed)
+		want(b, "down", len(b.deliver(belfry.Told{})), 1)
+		w.turn("site", passed)
+		w.turn("site", passed)
+		b.deliver(belfry.Told{})
+		want(b, "reminders of what is over", len(b.later(time.Hour)), 0)
+	})
+
+	add("while what a monitor depends on is down, nobody is told of it", func(b *bench) {
+		w := b.checker()
+		b.channel("hook")
+		b.monitor("router")
+		b.monitor("site", func(m *belfry.Monitor) { m.DependsOn = []string{"router"} })
+		for range 4 {
+			for _, name := range []string{"router", "site"} {
+				w.turn(name, failed)
+			}
+		}
+		for _, title := range b.later(time.Minute) {
+			if strings.Contains(title, "site") {
+				b.Fatal(title)
+			}
+		}
+		want(b, "alerts of the other", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down pending\n")
+		for range 4 {
+			for _, name := range []string{"router", "site"} {
+				w.turn(name, passed)
+			}
+		}
+		for range 10 {
+			for _, title := range b.later(time.Minute) {
+				if strings.Contains(title, "site") {
+					b.Fatal(title)
+				}
+			}
+		}
+		want(b, "alerts of the other", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down suppressed\nhook up suppressed\n")
+	})
+
+	add("failed jobs and missed schedules go through the same channels", func(b *bench) {
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 2 })
+		s := b.session("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
+		want(b, "alerts before the last attempt", b.alerts(belfry.AlertFilter{}), "")
+		b.clock.Move(time.Hour)
+		b.renew(s)
+		s = b.session("t")
+		b.promote()
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
+		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
+			b.Fatal(titles)
+		}
+		b.schedule("tick", "t", every(time.Minute), func(sc *belfry.Schedule) { sc.Catchup = belfry.CatchupNone })
+		b.clock.Move(time.Hour)
+		b.fire()
+		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
+			b.Fatal(titles)
+		}
+	})
+
+	add("alerts whose channel or monitor is gone are told to nobody", func(b *bench) {
+		w := b.checker()
+		b.channel("hook")
+		b.channel("gone")
+		b.monitor("site")
+		b.monitor("other")
+		for _, name := range []string{"site", "other"} {
+			for w.look(name).Status != belfry.StatusDown {
+				w.turn(name, failed)
+			}
+		}
+		ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-gone"))
+		ok(b, b.st.DeleteChannel(b.ctx, "default", "gone"))
+		ok(b, b.st.DeleteMonitor(b.ctx, "default", "other"))
+		want(b, "messages", len(b.later(time.Minute)), 1)
+		want(b, "left", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 0)
+		want(b, "sent", b.alerts(belfry.AlertFilter{State: belfry.AlertSent}), "hook down sent\n")
+	})
+
+	add("channels never show their secrets", func(b *bench) {
+		c := must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "chat", Telegram: &belfry.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
+		want(b, "saved", c.Telegram.Token, belfry.Redacted)
+		want(b, "read", must(b.st.Channel(b.ctx, "default", "chat"))(b).Telegram.Token, belfry.Redacted)
+		c.Description = "ours"
+		must(b.st.SaveChannel(b.ctx, c))(b)
+		want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, belfry.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
+		want(b, "rows of the audit that show it", b.count(`select count(*) from audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
+		c.Name = "copy"
+		wantCode(b, second(b.st.SaveChannel(b.ctx, c)), belfry.Invalid, "telegram.token")
+		wantCode(b, second(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "none"})), belfry.Invalid)
+	})
+}
+

@@ -1,0 +1,183 @@
+package belfry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tell compares what is wrong with what people were told is wrong, and tells
+// the difference. So each notice has its counterpart, and what was kept from
+// people during maintenance or while the target flapped is told afterwards if
+// it is still so.
+func (h *hearing) tell() {
+	s := &h.s
+	h.pair(NoticeStale, NoticeFresh, s.Stale, !s.Stale)
+	h.pair(NoticeFlapping, NoticeSteady, s.Flapping, !s.Flapping)
+	if !s.Flapping {
+		// A target that passes again is not told as down because it was
+		// before: it is told if it fails once more.
+		isDown := s.Verdict == VerdictDown && s.LastOutcome == CheckFail
+		h.pair(NoticeDown, NoticeUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
+		h.pair(NoticeDegraded, NoticeRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
+	}
+	h.pair(NoticeSlow, NoticeNormal, s.Slow, !s.Slow)
+}
+
+// pair tells that something is wrong, if it is and nobody knows, or that it is
+// over, if it is and somebody does.
+func (h *hearing) pair(wrong, over NoticeType, is, isOver bool) {
+	s := &h.s
+	told := slices.Contains(s.Told, wrong)
+	switch {
+	case is && !told && !h.quiet():
+		s.Told = append(s.Told, wrong)
+		h.j.Notices = append(h.j.Notices, h.notice(wrong))
+	case isOver && told:
+		s.Told = slices.DeleteFunc(s.Told, func(t NoticeType) bool { return t == wrong })
+		if !h.m.Muted {
+			h.j.Notices = append(h.j.Notices, h.notice(over))
+		}
+		if wrong == NoticeDown {
+			s.ToldIncident = 0
+		}
+	}
+}
+
+// quiet is whether nobody is to be told that something is wrong. That something
+// is over is told to those who know of it, maintenance or not.
+func (h *hearing) quiet() bool {
+	return h.m.Muted || h.s.Maintenance != "" || h.env.DependsDown != ""
+}
+
+// certsKept bounds the ends of certificates that are remembered as told: as
+// many servers behind one name may have certificates of their own.
+const certsKept = 4
+
+// certificate tells once of each certificate that ends soon.
+func (h *hearing) certificate(o Observation) {
+	s := &h.s
+	if o.CertEnd.IsZero() {
+		return
+	}
+	s.CertEnd = Micro(o.CertEnd)
+	days := DefaultWarnDays
+	if h.m.Check.TLS != nil && h.m.Check.TLS.WarnDays != 0 {
+		days = h.m.Check.TLS.WarnDays
+	}
+	told := s.CertEnd.Equal(s.CertWarned) || slices.ContainsFunc(s.CertsWarned, s.CertEnd.Equal)
+	if days < 0 || told || h.quiet() || s.CertEnd.Sub(h.now) > time.Duration(days)*24*time.Hour {
+		return
+	}
+	if !s.CertWarned.IsZero() {
+		s.CertsWarned = append(s.CertsWarned, s.CertWarned)
+		s.CertsWarned = s.CertsWarned[max(0, len(s.CertsWarned)-certsKept+1):]
+	}
+	s.CertWarned = s.CertEnd
+	h.j.Notices = append(h.j.Notices, h.notice(NoticeCertificate))
+}
+
+// notice is what people are told. Begin and length of an outage are facts of
+// the notice, and written out when it is sent, which may be later.
+func (h *hearing) notice(t NoticeType) Notice {
+	s := &h.s
+	n := Notice{
+		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, Tags: slices.Clone(h.m.Tags),
+		Incident: s.Incident, Code: s.LastCode,
+	}
+	var text []string
+	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	switch t {
+	case NoticeDown:
+		n.At, n.Since, n.Code, n.Title = s.Since, s.Since, s.FirstCode, "is down"
+		say("%s", cause(s.FirstCode, s.FirstText))
+		if s.LastMessage != "" && s.LastMessage != s.FirstText {
+			say("Last: %s", cause(s.LastCode, s.LastMessage))
+		}
+		say("%s in a row failed.", plural(s.Failures, "check"))
+		if !s.LastGoodAt.IsZero() {
+			say("Last good: %s.", stamp(s.LastGoodAt))
+		}
+	case NoticeUp:
+		n.At, n.Since, n.Lasted, n.Title = s.Since, s.OutageAt, Duration(s.Since.Sub(s.OutageAt)), "is up again"
+		n.Incident, n.Code = s.ToldIncident, ""
+		say("It was: %s", cause(s.FirstCode, s.FirstText))
+	case NoticeDegraded:
+		n.Title = "is degraded"
+		say("%s", cause(s.LastCode, s.LastMessage))
+	case NoticeRecovered:
+		n.Title = "is not degraded any more"
+	case NoticeSlow:
+		n.Title = "is slow"
+		say("The last check took %s. It takes %s on average.", brief(s.LastLatency.D()), brief(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
+	case NoticeNormal:
+		n.Title = "is not slow any more"
+		say("The last check took %s.", brief(s.LastLatency.D()))
+	case NoticeFlapping:
+		n.Title = "changes too often"
+		say("The last %d checks changed between good and failed at %.0f%% of the chances. Single changes are not told until it is steady.", s.Recent.Count, s.Recent.Changes())
+	case NoticeSteady:
+		n.Title = "is steady again"
+		say("It is %s since %s.", s.Status(), stamp(s.Since))
+	case NoticeStale:
+		n.Title = "cannot be checked"
+		say("%s in a row could not be made: %s", plural(s.Errors, "check"), cause(s.LastCode, s.LastMessage))
+		if !s.LastSeenAt.IsZero() {
+			say("Last known: %s, at %s.", s.Status(), stamp(s.LastSeenAt))
+		}
+	case NoticeFresh:
+		n.Title = "can be checked again"
+		say("It is %s.", s.Status())
+	case NoticeChanged:
+		n.Title = "has changed"
+		n.Code = ""
+	case NoticeCertificate:
+		n.Title = fmt.Sprintf("has a certificate that ends on %s", s.CertEnd.Format(time.DateOnly))
+		if left := s.CertEnd.Sub(h.now); left > 0 {
+			say("It ends in %s, at %s.", plural(int(left/(24*time.Hour)), "day"), stamp(s.CertEnd))
+		} else {
+			say("It ended at %s.", stamp(s.CertEnd))
+		}
+	}
+	n.Title = h.m.Name + " " + n.Title
+	n.Text = strings.Join(text, "\n")
+	return n
+}
+
+// causeMost bounds what a notice repeats of an answer, in runes.
+const causeMost = 300
+
+// cause is a code and its message in one line.
+func cause(code CheckCode, message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if r := []rune(message); len(r) > causeMost {
+		message = string(r[:causeMost]) + "…"
+	}
+	switch {
+	case message == "":
+		return or(string(code), "unknown")
+	case code == "":
+		return message
+	}
+	return string(code) + ": " + message
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// brief is a latency to three digits or so.
+func brief(d time.Duration) Duration {
+	for unit := time.Hour; unit > time.Microsecond; unit /= 10 {
+		if d >= 100*unit {
+			return Duration(d.Round(unit))
+		}
+	}
+	return Duration(d.Round(time.Microsecond))
+}

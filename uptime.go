@@ -1,0 +1,73 @@
+package belfry
+
+import "time"
+
+// Uptime is how much of a span of time a target was up. Its parts sum up to the
+// span. Only up and down count for the ratio: maintenance, pauses, and what was
+// not looked at say nothing of the target.
+type Uptime struct {
+	From        time.Time `json:"from"`
+	To          time.Time `json:"to"`
+	Up          Duration  `json:"up"`
+	Down        Duration  `json:"down"`
+	Maintenance Duration  `json:"maintenance"`
+	Paused      Duration  `json:"paused"`
+	Unknown     Duration  `json:"unknown" doc:"Nobody looked, or could"`
+	Ratio       *float64  `json:"ratio" doc:"Up of up and down, 0 to 1; null when neither was seen"`
+	Coverage    float64   `json:"coverage" doc:"Part of the span that was looked at or was maintenance, 0 to 1"`
+	Outages     int       `json:"outages" doc:"Times that it was down; one that was under way at the begin counts"`
+}
+
+// UptimeOf sums up a timeline over [from, to). The first of the spans may begin
+// before; of the time before the first nothing is known, and of an up or down
+// that goes on after observedUntil neither, if that is given.
+func UptimeOf(spans []Span, from, to, observedUntil time.Time) Uptime {
+	u := Uptime{From: from, To: to}
+	if !from.Before(to) {
+		return u
+	}
+	whole := Duration(to.Sub(from))
+	down := false // the last that is known; a gap or maintenance does not end an outage
+	rest := whole
+	for i, s := range spans {
+		begin, end := later(s.From, from), to
+		if i+1 < len(spans) && spans[i+1].From.Before(to) {
+			end = spans[i+1].From
+		}
+		if !begin.Before(end) {
+			continue
+		}
+		switch s.State {
+		case SpanUp, SpanDown:
+			if !observedUntil.IsZero() && observedUntil.Before(end) {
+				end = later(begin, observedUntil)
+			}
+			if !begin.Before(end) {
+				continue
+			}
+			if s.State == SpanUp {
+				u.Up += Duration(end.Sub(begin))
+				down = false
+				break
+			}
+			u.Down += Duration(end.Sub(begin))
+			if !down {
+				u.Outages++
+			}
+			down = true
+		case SpanMaintenance:
+			u.Maintenance += Duration(end.Sub(begin))
+		case SpanPaused:
+			u.Paused += Duration(end.Sub(begin))
+			down = false // a pause ends the incident
+		}
+	}
+	rest -= u.Up + u.Down + u.Maintenance + u.Paused
+	u.Unknown = rest
+	if counted := u.Up + u.Down; counted > 0 {
+		ratio := float64(u.Up) / float64(counted)
+		u.Ratio = &ratio
+	}
+	u.Coverage = float64(u.Up+u.Down+u.Maintenance) / float64(whole)
+	return u
+}
