@@ -256,7 +256,9 @@ func playStep(t *rapid.T, w *watch, l *ledger, now time.Time) {
 		}
 	case "retarget":
 		w.step("retarget", "")
-		l.gap(now)
+		if !l.paused {
+			l.gap(now)
+		}
 		l.begin(now)
 		l.last = time.Time{}
 	case "mute":

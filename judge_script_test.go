@@ -1,6 +1,7 @@
 package belfry
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -121,6 +122,7 @@ func (w *watch) check(o Observation) Judgement {
 		w.t.Fatal("the question was changed by the answer")
 	}
 	w.take(j)
+	w.s = stored(w.t, w.s)
 	again := Judge(w.m, w.s, o, w.env(), w.now)
 	if !reflect.DeepEqual(again.State, w.s) || again.Spans != nil || again.Opened != nil || again.Closed != nil || again.Notices != nil || again.Version != nil {
 		w.t.Fatalf("judged twice it is something else: %s", difference(again.State, w.s))
@@ -138,6 +140,18 @@ func (w *watch) lapse() {
 	if !w.wake.IsZero() && !w.wake.After(w.now) {
 		w.t.Fatalf("wants to be woken at %s, and it is %s", w.wake, w.now)
 	}
+}
+
+// stored is a state as it comes back from a store.
+func stored(t rapid.TB, s MonitorState) (out MonitorState) {
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // difference names the fields that differ.

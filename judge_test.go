@@ -387,3 +387,18 @@ func TestWhatPeopleAreTold(t *testing.T) {
 		t.Errorf("incident: %+v", i)
 	}
 }
+
+// A check of a target that is up, which is nearly all that is ever judged.
+func BenchmarkJudge(b *testing.B) {
+	m := Monitor{Name: "web", Check: Task{HTTP: &HTTP{URL: "https://example.com"}}}.WithDefaults()
+	now := at("10:00")
+	s := Enroll(m, Surroundings{}, now).State
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Minute)
+		s = Judge(m, s, Observation{At: now, Measure: Measure{Outcome: CheckOK, Latency: Duration(50 * time.Millisecond)}}, Surroundings{}, now).State
+	}
+	if s.Verdict != VerdictUp {
+		b.Fatal(s.Verdict)
+	}
+}

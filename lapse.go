@@ -1,10 +1,6 @@
 package belfry
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // Lapse decides what time alone brings a monitor: the end of a timed pause, the
 // edges of maintenance, a heartbeat that did not come. Called early or twice it
@@ -35,8 +31,8 @@ func (h *hearing) maintain() {
 	s := &h.s
 	under, is := h.window()
 	if s.Maintenance != "" {
-		if is && under.Name == s.Maintenance && (s.WindowEnd.IsZero() || !under.From.After(s.WindowEnd)) {
-			s.WindowEnd = under.To // it may have been moved meanwhile
+		if is && (s.WindowEnd.IsZero() || !under.From.After(s.WindowEnd)) {
+			s.Maintenance, s.WindowEnd = under.Name, under.To // it may have been moved, or be another by now
 			return
 		}
 		h.leaveMaintenance()
@@ -60,26 +56,30 @@ func (h *hearing) leaveMaintenance() {
 	h.s.Maintenance, h.s.WindowEnd, h.edge = "", time.Time{}, true
 }
 
-// window is the one under way. Of several, the one that it is in already is
-// kept, so that nothing changes for as long as there is one.
+// window is the one under way. Several that overlap are as one, with the name
+// of the one that it is in already.
 func (h *hearing) window() (under ActiveWindow, is bool) {
-	var all []ActiveWindow
 	for _, w := range h.env.Windows {
-		if !w.From.After(h.now) && (w.To.IsZero() || w.To.After(h.now)) {
-			all = append(all, w)
+		if w.From.After(h.now) || !w.To.IsZero() && !w.To.After(h.now) {
+			continue
 		}
-	}
-	if len(all) == 0 {
-		return under, false
-	}
-	for _, w := range all {
+		if !is {
+			under, is = w, true
+			continue
+		}
 		if w.Name == h.s.Maintenance {
-			return w, true
+			under.Name = w.Name
+		}
+		if w.From.Before(under.From) {
+			under.From = w.From
+		}
+		if under.To.IsZero() || w.To.IsZero() {
+			under.To = time.Time{}
+		} else {
+			under.To = later(under.To, w.To)
 		}
 	}
-	return slices.MinFunc(all, func(a, b ActiveWindow) int {
-		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Name, b.Name))
-	}), true
+	return under, is
 }
 
 // wakeAt is when time alone will change something.

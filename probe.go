@@ -547,9 +547,10 @@ func (t Task) Redacted() Task {
 }
 
 // KeepSecrets puts back the secrets of old where a task that was shown is
-// saved again.
+// saved again. One that asks another host gets none: who may edit a task would
+// else have its secrets sent to a place of their own.
 func (t Task) KeepSecrets(old Task) Task {
-	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil {
+	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil || hostOf(Secret(t.HTTP.URL)) != hostOf(Secret(old.HTTP.URL)) || t.HTTP.Proxy != old.HTTP.Proxy {
 		return t
 	}
 	h := *t.HTTP

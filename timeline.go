@@ -178,12 +178,14 @@ func (l stretches) spans() (out []Span) {
 	return out
 }
 
-// since drops what ended before t, and what is too much.
+// since drops what ended before t, and what is too much. The stretch before
+// is kept, so that one that becomes like it is not told as another.
 func (l stretches) since(t time.Time) stretches {
-	first := max(0, len(l)-tailMax)
-	for first+1 < len(l) && !l[first+1].From.After(t) {
+	first := 0
+	for first+2 < len(l) && !l[first+2].From.After(t) {
 		first++
 	}
+	first = max(first, len(l)-tailMax)
 	merged := make(stretches, 0, len(l)-first)
 	for _, s := range l[first:] {
 		if n := len(merged); n == 0 || merged[n-1].Held != s.Held || merged[n-1].Over != s.Over || merged[n-1].Cause != s.Cause {
@@ -194,18 +196,19 @@ func (l stretches) since(t time.Time) stretches {
 }
 
 // retold is what is to be written so that a timeline that ends in before ends
-// in after. An entry that only vanishes is replaced by telling the one before
-// it again.
+// in after. What is written replaces all from its first entry on, so where an
+// entry only vanishes the one before it is told again.
 func retold(before, after []Span) []Span {
 	same := 0
 	for same < len(before) && same < len(after) && before[same] == after[same] {
 		same++
 	}
-	switch {
-	case same == len(before) && same == len(after):
+	if same == len(before) && same == len(after) {
 		return nil
-	case same == len(after) && same > 0:
-		return after[same-1:]
+	}
+	vanishes := same < len(before) && (same == len(after) || after[same].From.After(before[same].From))
+	if vanishes && same > 0 {
+		same--
 	}
 	return after[same:]
 }

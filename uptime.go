@@ -28,7 +28,6 @@ func UptimeOf(spans []Span, from, to, observedUntil time.Time) Uptime {
 	}
 	whole := Duration(to.Sub(from))
 	down := false // the last that is known; a gap or maintenance does not end an outage
-	rest := whole
 	for i, s := range spans {
 		begin, end := later(s.From, from), to
 		if i+1 < len(spans) && spans[i+1].From.Before(to) {
@@ -62,8 +61,7 @@ func UptimeOf(spans []Span, from, to, observedUntil time.Time) Uptime {
 			down = false // a pause ends the incident
 		}
 	}
-	rest -= u.Up + u.Down + u.Maintenance + u.Paused
-	u.Unknown = rest
+	u.Unknown = whole - u.Up - u.Down - u.Maintenance - u.Paused
 	if counted := u.Up + u.Down; counted > 0 {
 		ratio := float64(u.Up) / float64(counted)
 		u.Ratio = &ratio

@@ -1,0 +1,217 @@
+package notify
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// card is a message made ready to be written: its texts are plain, and nothing
+// is said twice.
+type card struct {
+	title    string
+	text     string
+	url      string // http, https or empty
+	severity string
+	items    []item
+	more     int // notices that are not among the items
+}
+
+// item is one notice of a card.
+type item struct {
+	title    string // empty if it is the card's
+	severity string
+	facts    []fact
+	text     string
+	diff     string
+}
+
+// fact is a name and a value.
+type fact struct{ name, value string }
+
+// Limits of a card, before a channel's own. Whoever wants all of it follows
+// the link.
+const (
+	maxTitle = 250
+	maxText  = 3000
+	maxFact  = 200
+	maxURL   = 1000
+	maxTags  = 10
+)
+
+// newCard shows at most so many notices.
+func newCard(m belfry.Message, most int) card {
+	c := card{title: headline(m), text: clip(plain(m.Text), maxText), url: link(m.URL), severity: severityOf(m)}
+	for _, n := range m.Notices[:min(len(m.Notices), most)] {
+		c.items = append(c.items, newItem(n))
+	}
+	c.more = len(m.Notices) - len(c.items)
+	if len(m.Notices) == 1 && len(c.items) == 1 {
+		only := &c.items[0]
+		if only.title == c.title {
+			only.title = ""
+		}
+		if only.text == c.text {
+			c.text = ""
+		}
+	}
+	return c
+}
+
+func headline(m belfry.Message) string {
+	title := m.Title
+	if strings.TrimSpace(title) == "" && len(m.Notices) > 0 {
+		title = titleOf(m.Notices[0])
+	}
+	if title = clip(line(title), maxTitle); title == "" {
+		return "Belfry"
+	}
+	return title
+}
+
+// titleOf is what a notice says, or else what it is.
+func titleOf(n belfry.Notice) string {
+	if title := line(n.Title); title != "" {
+		return title
+	}
+	return line(strings.ReplaceAll(string(n.Type), "_", " ") + " " + subjectOf(n))
+}
+
+// subjectOf is the thing that a notice is about.
+func subjectOf(n belfry.Notice) string {
+	for _, name := range []string{n.Monitor, n.Task, n.Schedule} {
+		if name != "" {
+			return name
+		}
+	}
+	return n.Namespace
+}
+
+// link is an address that may be shown as one.
+func link(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(u.String()) > maxURL {
+		return ""
+	}
+	return strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", `"`, "%22", "'", "%27", "`", "%60", " ", "%20", ")", "%29").Replace(line(u.String()))
+}
+
+func newItem(n belfry.Notice) item {
+	return item{
+		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: factsOf(n),
+		text: clip(plain(n.Text), maxText), diff: clip(plain(n.Diff), maxText),
+	}
+}
+
+func factsOf(n belfry.Notice) []fact {
+	var facts []fact
+	add := func(name, value string) {
+		if value = clip(line(value), maxFact); value != "" {
+			facts = append(facts, fact{name, value})
+		}
+	}
+	in := ""
+	if n.Namespace != "" && n.Namespace != "default" {
+		in = n.Namespace + "/"
+	}
+	named := func(what, name string) {
+		if name != "" {
+			add(what, in+name)
+		}
+	}
+	named("Monitor", n.Monitor)
+	named("Task", n.Task)
+	named("Schedule", n.Schedule)
+	if n.JobID != 0 {
+		add("Job", strconv.FormatInt(n.JobID, 10))
+	}
+	add("Code", string(n.Code))
+	add("At", moment(n.At))
+	if !n.Since.Equal(n.At) {
+		add("Since", moment(n.Since))
+	}
+	if n.Lasted > 0 {
+		add("Lasted", belfry.Duration(time.Duration(n.Lasted).Round(time.Second)).String())
+	}
+	if n.Count > 0 {
+		add("Reminder", strconv.Itoa(n.Count))
+	}
+	add("Tags", strings.Join(n.Tags[:min(len(n.Tags), maxTags)], ", "))
+	return facts
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// The severities of a message.
+const (
+	critical = "critical"
+	warning  = "warning"
+	info     = "info"
+	ok       = "ok"
+)
+
+// worst first.
+var severities = []string{critical, warning, info, ok}
+
+func severityOf(m belfry.Message) string {
+	if slices.Contains(severities, m.Severity) {
+		return m.Severity
+	}
+	worst := len(severities)
+	for _, n := range m.Notices {
+		worst = min(worst, slices.Index(severities, severityOfType(n.Type)))
+	}
+	if worst == len(severities) {
+		return info
+	}
+	return severities[worst]
+}
+
+func severityOfType(t belfry.NoticeType) string {
+	switch t {
+	case belfry.NoticeDown, belfry.NoticeReminder:
+		return critical
+	case belfry.NoticeUp, belfry.NoticeRecovered, belfry.NoticeNormal, belfry.NoticeSteady, belfry.NoticeFresh:
+		return ok
+	case belfry.NoticeDegraded, belfry.NoticeSlow, belfry.NoticeFlapping, belfry.NoticeStale, belfry.NoticeCertificate,
+		belfry.NoticeJobFailed, belfry.NoticeScheduleMissed:
+		return warning
+	}
+	return info
+}
+
+// eventOf names what a message is about: the type of its notices if that is
+// one.
+func eventOf(m belfry.Message) string {
+	if len(m.Notices) == 0 {
+		return "message"
+	}
+	for _, n := range m.Notices {
+		if n.Type != m.Notices[0].Type {
+			return "mixed"
+		}
+	}
+	return line(string(m.Notices[0].Type))
+}
+
+// color of a severity, as 0xRRGGBB.
+func color(severity string) int {
+	switch severity {
+	case critical:
+		return 0xd92d20
+	case warning:
+		return 0xf79009
+	case ok:
+		return 0x12b76a
+	}
+	return 0x2e90fa
+}

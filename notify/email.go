@@ -1,0 +1,285 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/belfry-run/belfry"
+)
+
+// email sends a mail to all recipients of the channel at once.
+//
+// A recipient that is refused does not keep the others from their mail. If
+// only some were taken, the error says so, and another try of the same message
+// goes to the others alone, as long as this sender remembers.
+func (s *Sender) email(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+	ctx, cancel := withDeadline(ctx, DefaultTimeout)
+	defer cancel()
+	from, to, err := addresses(c.Email)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(to), func(a *mail.Address) bool { return s.taken.has(c, m, a.Address) })
+	if len(missing) == 0 {
+		return nil
+	}
+	msg, err := s.mail(from, to, m)
+	if err != nil {
+		return permanent("the mail cannot be written: %v", err)
+	}
+	conn, err := s.dialMail(ctx, c.Email)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	if _, err := conn.do("sender "+from.Address, func() error { return conn.smtp.Mail("<" + from.Address + ">") }); err != nil {
+		return err
+	}
+	took, refused, err := conn.recipients(missing)
+	if err != nil {
+		return err
+	}
+	if len(took) == 0 {
+		return refused.err(len(to)-len(missing), len(to), conn.host)
+	}
+	if err := conn.data(msg); err != nil {
+		return err
+	}
+	for _, a := range took {
+		s.taken.add(c, m, a.Address)
+	}
+	return refused.err(len(to)-refused.count(), len(to), conn.host)
+}
+
+// addresses of a channel, each fit to be said to a mail server.
+func addresses(e *belfry.EmailChannel) (from *mail.Address, to []*mail.Address, err error) {
+	if from, err = addressOf(e.From); err != nil {
+		return nil, nil, err
+	}
+	for _, text := range e.To {
+		a, err := addressOf(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(to, func(b *mail.Address) bool { return a.Address == b.Address }) {
+			to = append(to, a)
+		}
+	}
+	if len(to) == 0 {
+		return nil, nil, permanent("it has no recipients")
+	}
+	return from, to, nil
+}
+
+func addressOf(text string) (*mail.Address, error) {
+	a, err := mail.ParseAddress(text)
+	if err != nil || strings.ContainsFunc(text, isControl) || strings.ContainsAny(a.Address, "<>\"\\ \t(),;:") || len(a.Address) > 254 {
+		return nil, permanent("%.100q is not a mail address", clean(text))
+	}
+	a.Name = line(a.Name)
+	return a, nil
+}
+
+// mailConn is a connection to a mail server.
+type mailConn struct {
+	ctx  context.Context
+	host string
+	smtp *smtp.Client
+	raw  net.Conn
+	stop func() bool
+}
+
+// dialMail connects through the guard, encrypts and logs in.
+func (s *Sender) dialMail(ctx context.Context, e *belfry.EmailChannel) (*mailConn, error) {
+	conn := &mailConn{ctx: ctx, host: net.JoinHostPort(e.Host, strconv.Itoa(mailPort(e))), stop: func() bool { return true }}
+	config := s.tls.Clone()
+	config.ServerName = e.Host
+	options, err := mailOptions(e, config)
+	if err != nil {
+		return nil, err
+	}
+	if e.Host == "" || strings.ContainsFunc(e.Host, func(c rune) bool { return isControl(c) || c == '/' || c == ' ' }) {
+		return nil, permanent("%.100q is not the name of a mail server", clean(e.Host))
+	}
+	deadline, _ := ctx.Deadline()
+	// The context's end comes first, which has a clearer error.
+	options = append(options, gomail.WithTimeout(max(time.Until(deadline), 0)+time.Second),
+		gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+			raw, err := s.dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			// Nothing in SMTP knows contexts: its end closes the connection.
+			conn.raw = &capped{Conn: raw, left: maxMailAnswers}
+			conn.stop = context.AfterFunc(conn.ctx, func() { _ = raw.Close() })
+			if e.TLS != tlsImplicit {
+				return conn.raw, nil
+			}
+			encrypted := tls.Client(conn.raw, config)
+			return encrypted, encrypted.HandshakeContext(ctx)
+		}))
+	client, err := gomail.NewClient(e.Host, options...)
+	if err != nil {
+		return nil, permanent("mail server %q: %v", e.Host, err)
+	}
+	_, err = conn.do("connecting", func() error {
+		conn.smtp, err = client.DialToSMTPClientWithContext(ctx)
+		return err
+	})
+	if err != nil {
+		conn.close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// How a connection is encrypted.
+const (
+	tlsStart    = "starttls"
+	tlsImplicit = "implicit"
+	tlsNone     = "none"
+)
+
+func mailPort(e *belfry.EmailChannel) int {
+	switch {
+	case e.Port != 0:
+		return e.Port
+	case e.TLS == tlsImplicit:
+		return 465
+	case e.TLS == tlsNone:
+		return 25
+	}
+	return 587
+}
+
+func mailOptions(e *belfry.EmailChannel, config *tls.Config) ([]gomail.Option, error) {
+	// The dialer does implicit TLS, so that it stays the guard's.
+	options := []gomail.Option{gomail.WithPort(mailPort(e)), gomail.WithTLSConfig(config), gomail.WithTLSPolicy(gomail.NoTLS)}
+	// Over TLS the plain ways are those that work everywhere. Without it, the
+	// password is not shown to the network (PLAIN then works to this machine
+	// alone).
+	shown := []gomail.SMTPAuthType{gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
+	kept := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5}
+	ways := slices.Concat(shown, kept)
+	switch e.TLS {
+	case "", tlsStart:
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	case tlsNone:
+		ways = slices.Concat(kept, shown)
+	case tlsImplicit:
+	default:
+		return nil, permanent("%.40q is no way to encrypt mail: starttls, implicit or none", e.TLS)
+	}
+	if e.User != "" || e.Password != "" {
+		options = append(options, gomail.WithUsername(e.User), gomail.WithPassword(string(e.Password)), gomail.WithOpportunisticSMTPAuth(ways...))
+	}
+	return options, nil
+}
+
+// do says of an error what was done, and whether it may pass: a mail server's
+// 4xx may, its 5xx does not.
+func (c *mailConn) do(doing string, step func() error) (code int, err error) {
+	if err = step(); err == nil {
+		return 0, nil
+	}
+	var said *textproto.Error
+	switch {
+	case errors.As(err, &said):
+		return said.Code, &fault{host: c.host, text: fmt.Sprintf("%s: %d %s", doing, said.Code, said.Msg), final: said.Code >= 500}
+	case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, smtp.ErrUnencrypted):
+		return 0, &fault{host: c.host, text: "it offers no way to log in that keeps the password from the network; set tls", final: true}
+	}
+	return 0, broken(c.ctx, c.host, doing, err)
+}
+
+// recipients says to whom it goes. An error means that the server is gone.
+func (c *mailConn) recipients(to []*mail.Address) (took []*mail.Address, refused refusals, err error) {
+	for _, a := range to {
+		code, err := c.do("recipient "+a.Address, func() error { return c.smtp.Rcpt("<" + a.Address + ">") })
+		switch {
+		case err == nil:
+			took = append(took, a)
+		case code == 0 || code == 421: // it closes
+			return nil, refused, err
+		case Permanent(err):
+			refused.forGood = append(refused.forGood, err)
+		default:
+			refused.forNow = append(refused.forNow, err)
+		}
+	}
+	return took, refused, nil
+}
+
+// refusals of recipients.
+type refusals struct{ forGood, forNow []error }
+
+func (r refusals) count() int { return len(r.forGood) + len(r.forNow) }
+
+// err is nil if nobody was refused. It is permanent if no other try would
+// change anything.
+func (r refusals) err(sent, all int, host string) error {
+	if r.count() == 0 {
+		return nil
+	}
+	f := &fault{host: host, final: len(r.forNow) == 0, text: fmt.Sprintf("sent to %d of %d", sent, all)}
+	for _, err := range slices.Concat(r.forNow, r.forGood) {
+		f.text += "; " + strings.TrimPrefix(err.Error(), host+": ")
+	}
+	return f
+}
+
+// data hands over the mail. When the server has said yes, it is sent, whatever
+// happens then.
+func (c *mailConn) data(msg *gomail.Msg) error {
+	_, err := c.do("handing over the mail", func() error {
+		w, err := c.smtp.Data()
+		if err != nil {
+			return err
+		}
+		if _, err := msg.WriteTo(w); err != nil {
+			return err // without the last dot it is no mail
+		}
+		return w.Close()
+	})
+	if err == nil && c.smtp.UpdateDeadline(time.Second) == nil {
+		_ = c.smtp.Quit()
+	}
+	return err
+}
+
+func (c *mailConn) close() {
+	c.stop()
+	if c.raw != nil {
+		_ = c.raw.Close()
+	}
+}
+
+// maxMailAnswers is all that a mail server may say in one conversation: its
+// answers have no other bound.
+const maxMailAnswers = 256 << 10
+
+type capped struct {
+	net.Conn
+	left int
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errors.New("the server says too much")
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}

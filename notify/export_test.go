@@ -1,0 +1,28 @@
+package notify
+
+import (
+	"crypto/x509"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Trust lets mail go to servers whose certificates pool knows.
+func (s *Sender) Trust(pool *x509.CertPool) { s.tls.RootCAs = pool }
+
+// Hide is what the channel's veil makes of a text.
+func Hide(c belfry.Channel, text string) string { return newVeil(c).replacer.Replace(text) }
+
+// Inner parts that are tested with foreign texts.
+var (
+	Plain    = plain
+	Fit      = fit
+	AsIs     = asIs
+	Bytes    = bytesOf
+	Units    = unitsOf
+	Telegram = telegramStyle.text
+	Slack    = slackStyle.text
+	Discord  = discordStyle.text
+)
+
+// Sign makes a signature as a webhook's.
+var Sign = sign

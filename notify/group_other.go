@@ -1,0 +1,17 @@
+//go:build !unix
+
+package notify
+
+import (
+	"context"
+	"os/exec"
+)
+
+// runGroup has no groups here: it kills the program alone.
+func runGroup(ctx context.Context, cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
+	return cmd.Wait()
+}

@@ -1,0 +1,118 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/mail"
+	"strconv"
+	"strings"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Limits of a mail.
+const (
+	mailSubject = 200
+	mailItems   = 100
+	mailText    = 100 << 10
+)
+
+// mail writes the message as text and as HTML. Its Message-ID is of the
+// message's key, so that a mail program that gets it twice shows it once.
+func (s *Sender) mail(from *mail.Address, to []*mail.Address, m belfry.Message) (*gomail.Msg, error) {
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(from)
+	msg.ToMailAddress(to...)
+	c := newCard(m, mailItems)
+	msg.Subject(clip(c.title, mailSubject))
+	msg.SetDate()
+	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
+	if m.Key != "" {
+		msg.SetMessageIDWithValue(idOf("message", m.Namespace, m.Channel, m.Key) + "@" + domain)
+	} else {
+		msg.SetMessageID()
+	}
+	if thread := threadOf(m); thread != "" {
+		msg.SetGenHeader(gomail.HeaderReferences, "<"+thread+"@"+domain+">")
+	}
+	msg.SetUserAgent(s.agent)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // no holiday answers
+	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
+	msg.SetBodyString(gomail.TypeTextPlain, bare.whole(c, mailText, true)+"\n")
+	var page strings.Builder
+	if err := mailPage.Execute(&page, c.page()); err != nil {
+		return nil, err
+	}
+	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
+	return msg, nil
+}
+
+// threadOf an outage: its begin, reminders and end hang together.
+func threadOf(m belfry.Message) string {
+	if len(m.Notices) == 0 || m.Notices[0].Incident == 0 {
+		return ""
+	}
+	n := m.Notices[0]
+	for _, other := range m.Notices {
+		if other.Namespace != n.Namespace || other.Monitor != n.Monitor || other.Incident != n.Incident {
+			return ""
+		}
+	}
+	return idOf("incident", n.Namespace, n.Monitor, strconv.FormatInt(n.Incident, 10))
+}
+
+func idOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "belfry." + hex.EncodeToString(sum[:16])
+}
+
+type mailPageData struct {
+	Title, Text, URL, Open, Color, More string
+	Items                               []mailPageItem
+}
+
+type mailPageItem struct {
+	Title, Facts, Text, Diff, Color string
+}
+
+func (c card) page() mailPageData {
+	p := mailPageData{Title: c.title, Text: c.text, URL: c.url, Open: openText, Color: cssColor(c.severity)}
+	for _, it := range c.items {
+		p.Items = append(p.Items, mailPageItem{it.title, lineOf(it.facts), it.text, it.diff, cssColor(it.severity)})
+	}
+	if c.more > 0 {
+		p.More = fmt.Sprintf("%s and %d more", ellipsis, c.more)
+	}
+	return p
+}
+
+func cssColor(severity string) string { return fmt.Sprintf("#%06x", color(severity)) }
+
+var mailPage = template.Must(template.New("mail").Parse(`<!doctype html>
+<html><head><meta charset="utf-8"><title>{{.Title}}</title></head>
+<body style="font-family:sans-serif;color:#1d2939">
+<h2 style="font-size:18px;border-left:4px solid {{.Color}};padding-left:10px">{{.Title}}</h2>
+{{- with .Text}}
+<p style="white-space:pre-wrap">{{.}}</p>{{end}}
+{{- range .Items}}
+<div style="border-left:4px solid {{.Color}};padding-left:10px;margin:16px 0">
+{{- with .Title}}
+<h3 style="font-size:15px;margin:0">{{.}}</h3>{{end}}
+{{- with .Facts}}
+<p style="color:#667085;margin:4px 0">{{.}}</p>{{end}}
+{{- with .Text}}
+<p style="white-space:pre-wrap;margin:4px 0">{{.}}</p>{{end}}
+{{- with .Diff}}
+<pre style="background:#f2f4f7;padding:8px">{{.}}</pre>{{end}}
+</div>
+{{- end}}
+{{- with .More}}
+<p>{{.}}</p>{{end}}
+{{- if .URL}}
+<p><a href="{{.URL}}">{{.Open}}</a></p>{{end}}
+</body></html>
+`))

@@ -1,0 +1,145 @@
+// Package notify tells people: it carries a message to a channel.
+//
+// A [Sender] does one try and says how it ended. Trying again, waiting and
+// writing down is the caller's. Every error has a class: [Permanent] ones will
+// not go away by themselves, the others may, and [RetryAfter] says how long the
+// receiver asked to wait.
+//
+// # What it guarantees
+//
+// Every byte goes through internal/guard, also mail: private addresses and
+// metadata services are refused unless the operator allows them. Redirects are
+// not followed at all: a channel's address is where its secret belongs.
+//
+// What is sent is bounded and valid, whatever a message holds: texts are made
+// valid UTF-8 without control characters, escaped for their channel, and cut to
+// what the channel takes, never within an escape. What was left out is counted.
+//
+// No error holds a secret. Addresses of incoming webhooks are secrets as a
+// whole, so errors name the host alone, and what a receiver answered is
+// searched for the channel's secrets in their usual spellings before a piece of
+// it is shown.
+//
+// # What it does not
+//
+// A message may arrive twice: when the answer to a try was lost. Each channel
+// says so in its own way, as far as it has one: a webhook by Belfry-Delivery, a
+// mail by its Message-ID, PagerDuty by its dedup_key.
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// Options of a sender. The zero value reaches the public internet only, and
+// runs no commands.
+type Options struct {
+	// Guard says what may be reached.
+	Guard guard.Options
+	// AllowCommands lets channels run programs on this node, as its user. It is
+	// the operator's to set.
+	AllowCommands bool
+	// Version is what the User-Agent says. Default: "dev".
+	Version string
+	// Logger is told of each try, at debug. Default: none.
+	Logger *slog.Logger
+}
+
+// DefaultTimeout bounds a try whose context has no deadline. A command has its
+// own.
+const DefaultTimeout = 15 * time.Second
+
+// Sender sends messages. It may be used by many at once.
+type Sender struct {
+	options   Options
+	agent     string
+	log       *slog.Logger
+	dialer    *guard.Dialer
+	transport *http.Transport
+	client    *http.Client
+	tls       *tls.Config // of mail
+	taken     taken
+}
+
+// New makes a sender.
+func New(o Options) *Sender {
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Sender{options: o, agent: "Belfry/" + o.Version, log: o.Logger, dialer: guard.NewDialer(o.Guard),
+		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12}}
+	s.client = &http.Client{
+		Transport:     s.transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s
+}
+
+// Close lets idle connections go.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Send tries once to carry a message to a channel. Without a deadline, the
+// whole takes at most [DefaultTimeout].
+func (s *Sender) Send(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+	send, err := s.way(c)
+	if err == nil {
+		err = send(ctx, c, m)
+	}
+	err = newVeil(c).over(ctx, err)
+	s.log.DebugContext(ctx, "alert channel tried", "namespace", c.Namespace, "channel", c.Name, "message", m.Key, "error", err)
+	return err
+}
+
+type way func(context.Context, belfry.Channel, belfry.Message) error
+
+// way finds the one setting of a channel.
+func (s *Sender) way(c belfry.Channel) (way, error) {
+	var ways []way
+	for _, w := range []struct {
+		set  bool
+		send way
+	}{
+		{c.Webhook != nil, s.webhook}, {c.Email != nil, s.email}, {c.Slack != nil, s.slack}, {c.Telegram != nil, s.telegram},
+		{c.Discord != nil, s.discord}, {c.Teams != nil, s.teams}, {c.PagerDuty != nil, s.pagerDuty}, {c.Ntfy != nil, s.ntfy},
+		{c.Command != nil, s.command},
+	} {
+		if w.set {
+			ways = append(ways, w.send)
+		}
+	}
+	switch len(ways) {
+	case 1:
+		return ways[0], nil
+	case 0:
+		return nil, permanent("channel %q has no way to tell anybody", c.Name)
+	}
+	return nil, permanent("channel %q has several ways to tell people, give each its own channel", c.Name)
+}
+
+// withDeadline gives a try its end, if it has none.
+func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if _, set := ctx.Deadline(); set {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// ended says why a context has ended, in the words of a try.
+func ended(ctx context.Context, doing string) *fault {
+	f := &fault{text: doing + " took too long", cause: context.DeadlineExceeded}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		f.text, f.cause = doing+" was canceled", context.Canceled
+	}
+	return f
+}

@@ -1,0 +1,164 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Limits of an event.
+const (
+	pagerDutySummary = 1024
+	pagerDutyKey     = 255
+	pagerDutyText    = 4000
+)
+
+type pagerDutyEvent struct {
+	RoutingKey string            `json:"routing_key"`
+	Action     string            `json:"event_action"`
+	Key        string            `json:"dedup_key"`
+	Client     string            `json:"client,omitempty"`
+	ClientURL  string            `json:"client_url,omitempty"`
+	Payload    *pagerDutyPayload `json:"payload,omitempty"`
+}
+
+type pagerDutyPayload struct {
+	Summary   string            `json:"summary"`
+	Source    string            `json:"source"`
+	Severity  string            `json:"severity"`
+	Timestamp string            `json:"timestamp,omitempty"`
+	Component string            `json:"component,omitempty"`
+	Group     string            `json:"group,omitempty"`
+	Class     string            `json:"class,omitempty"`
+	Details   map[string]string `json:"custom_details,omitempty"`
+}
+
+// pagerDuty sends an event for each outage that the message tells of: what
+// begins triggers, what is over resolves, and one key holds them together.
+//
+// Of several notices with one key the last is sent: nobody is called for what
+// is over already. An event that was refused does not keep the others back; one
+// that may pass later ends the try, and the next goes on from there.
+func (s *Sender) pagerDuty(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+	ctx, cancel := withDeadline(ctx, DefaultTimeout)
+	defer cancel()
+	p := c.PagerDuty
+	api := p.API
+	if api == "" {
+		api = "https://events.pagerduty.com"
+	}
+	var refused error
+	for _, e := range pagerDutyEvents(p, m) {
+		part := e.Action + " " + e.Key
+		if s.taken.has(c, m, part) {
+			continue
+		}
+		_, err := s.postJSON(ctx, strings.TrimRight(api, "/")+"/v2/enqueue", http.Header{}, e)
+		switch {
+		case err == nil:
+			s.taken.add(c, m, part)
+		case !Permanent(err):
+			return err
+		case refused == nil:
+			refused = err
+		}
+	}
+	return refused
+}
+
+func pagerDutyEvents(p *belfry.PagerDutyChannel, m belfry.Message) []pagerDutyEvent {
+	notices := m.Notices
+	if len(notices) == 0 { // a message of words alone
+		notices = []belfry.Notice{{Type: belfry.NoticeTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
+	}
+	var events []pagerDutyEvent
+	for i, n := range notices {
+		key := pagerDutyKeyOf(n, m.Key, i)
+		events = slices.DeleteFunc(events, func(e pagerDutyEvent) bool { return e.Key == key })
+		events = append(events, pagerDutyEventOf(p, m, n, key))
+	}
+	return events
+}
+
+func pagerDutyEventOf(p *belfry.PagerDutyChannel, m belfry.Message, n belfry.Notice, key string) pagerDutyEvent {
+	e := pagerDutyEvent{RoutingKey: string(p.RoutingKey), Action: "trigger", Key: key, Client: "Belfry", ClientURL: link(m.URL)}
+	if severityOfType(n.Type) == ok {
+		e.Action = "resolve"
+	}
+	details := map[string]string{}
+	for _, f := range factsOf(n) {
+		details[strings.ToLower(f.name)] = f.value
+	}
+	for name, text := range map[string]string{"text": n.Text, "diff": n.Diff} {
+		if text = clip(plain(text), pagerDutyText); text != "" {
+			details[name] = text
+		}
+	}
+	e.Payload = &pagerDutyPayload{
+		Summary: clip(titleOf(n), pagerDutySummary), Source: clip(line(sourceOf(n)), maxTitle), Severity: pagerDutySeverity(n.Type),
+		Component: clip(line(subjectOf(n)), maxTitle), Group: clip(line(n.Namespace), maxTitle), Class: line(string(n.Type)), Details: details,
+	}
+	if e.Payload.Summary == "" {
+		e.Payload.Summary = headline(m)
+	}
+	if e.Payload.Source == "" {
+		e.Payload.Source = "belfry"
+	}
+	if at := writable(n.At); !at.IsZero() {
+		e.Payload.Timestamp = at.Format(time.RFC3339)
+	}
+	return e
+}
+
+func sourceOf(n belfry.Notice) string {
+	if s := subjectOf(n); s != n.Namespace {
+		return n.Namespace + "/" + s
+	}
+	return n.Namespace
+}
+
+func pagerDutySeverity(t belfry.NoticeType) string {
+	switch t {
+	case belfry.NoticeJobFailed, belfry.NoticeScheduleMissed, belfry.NoticeStale:
+		return "error"
+	}
+	if s := severityOfType(t); s != ok {
+		return s
+	}
+	return info
+}
+
+// pagerDutyKeyOf is the same for the begin of something and its end. What has
+// no end has a key of its own, the same for every try.
+func pagerDutyKeyOf(n belfry.Notice, message string, i int) string {
+	parts := []string{n.Namespace, subjectOf(n)}
+	switch n.Type {
+	case belfry.NoticeDown, belfry.NoticeUp, belfry.NoticeReminder:
+		parts = append(parts, strconv.FormatInt(n.Incident, 10))
+	case belfry.NoticeDegraded, belfry.NoticeRecovered:
+		parts = append(parts, "degraded")
+	case belfry.NoticeSlow, belfry.NoticeNormal:
+		parts = append(parts, "slow")
+	case belfry.NoticeFlapping, belfry.NoticeSteady:
+		parts = append(parts, "flapping")
+	case belfry.NoticeStale, belfry.NoticeFresh:
+		parts = append(parts, "stale")
+	case belfry.NoticeCertificate: // told again and again as it comes nearer: one alert
+		parts = append(parts, "certificate")
+	default:
+		parts = append(parts, string(n.Type), message, strconv.Itoa(i))
+	}
+	key := line(strings.Join(parts, "/"))
+	if len(key) <= pagerDutyKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return cut(key, 180) + "/" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,100 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Limits of a Slack message. It takes 100 attachments and 40,000 characters;
+// people read fewer.
+const (
+	slackItems = 20
+	slackText  = 3000
+	slackTotal = 12000
+)
+
+type slackMessage struct {
+	Text        string            `json:"text"`
+	Attachments []slackAttachment `json:"attachments,omitempty"`
+}
+
+type slackAttachment struct {
+	Color     string   `json:"color"`
+	Fallback  string   `json:"fallback"`
+	Title     string   `json:"title,omitempty"`
+	TitleLink string   `json:"title_link,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	Markdown  []string `json:"mrkdwn_in"`
+}
+
+// slackStyle escapes what Slack reads as a link or a mention, and keeps code
+// within its fence.
+var slackStyle = style{
+	text: fenceless(mentionless(escaper("&", "&amp;", "<", "&lt;", ">", "&gt;"))),
+	code: fenceless(mentionless(escaper("&", "&amp;", "<", "&lt;", ">", "&gt;"))),
+	bold: [2]string{"*", "*"}, pre: [2]string{"```\n", "\n```"}, size: unitsOf,
+}
+
+// fenceless parts backticks that would begin or end a block of code.
+func fenceless(write token) token {
+	return func(s string) (string, int) {
+		if strings.HasPrefix(s, "```") {
+			return "`\u200b", 1
+		}
+		return write(s)
+	}
+}
+
+// mentionless parts an @ from the words that call everybody: Mattermost reads
+// them in any text.
+func mentionless(write token) token {
+	return func(s string) (string, int) {
+		for _, word := range []string{"@channel", "@here", "@all", "@everyone"} {
+			if len(s) >= len(word) && strings.EqualFold(s[:len(word)], word) {
+				return "@\u200b", 1
+			}
+		}
+		return write(s)
+	}
+}
+
+// slack posts a line and attachments, which Slack and those that speak like it
+// show with a bar of the severity's color.
+func (s *Sender) slack(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+	_, err := s.postJSON(ctx, string(c.Slack.URL), nil, slackMessageOf(newCard(m, slackItems)))
+	return err
+}
+
+func slackMessageOf(c card) slackMessage {
+	st := slackStyle
+	title := fit(c.title, 2*maxTitle, st.text, st.size)
+	msg := slackMessage{Text: title}
+	add := func(severity, head, text string) {
+		if head == "" && text == "" {
+			return
+		}
+		a := slackAttachment{Color: fmt.Sprintf("#%06x", color(severity)), Fallback: title, Title: head, Text: text, Markdown: []string{"text"}}
+		msg.Attachments = append(msg.Attachments, a)
+	}
+	if c.text != "" {
+		add(c.severity, "", fit(c.text, slackText, st.text, st.size))
+	}
+	share := min(slackText, slackTotal/max(1, len(c.items)))
+	for _, it := range c.items {
+		add(it.severity, fit(it.title, 2*maxTitle, st.text, st.size), st.body(it, share))
+	}
+	if c.more > 0 {
+		add(c.severity, "", fmt.Sprintf("%s and %d more", ellipsis, c.more))
+	}
+	if c.url != "" {
+		add(c.severity, openText, "")
+		msg.Attachments[len(msg.Attachments)-1].TitleLink = c.url
+	}
+	return msg
+}
+
+// openText is what a link to the rest is called.
+const openText = "Open in Belfry"

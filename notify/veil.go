@@ -1,0 +1,195 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// veil hides a channel's secrets in texts that others wrote: answers that echo
+// what was sent, and errors of libraries.
+type veil struct {
+	secrets  []string
+	replacer *strings.Replacer
+}
+
+const hidden = "***"
+
+// maxFault is the most of an error's text, in bytes.
+const maxFault = 1 << 10
+
+// Shorter ones would turn any text into stars, and hide nothing.
+const (
+	minSecret = 3
+	minPiece  = 6
+)
+
+func newVeil(c belfry.Channel) veil {
+	var secrets []string
+	for _, s := range secretsOf(c) {
+		for _, spelled := range spellings(s) {
+			if len(spelled) >= minSecret {
+				secrets = append(secrets, spelled)
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	secrets = slices.Compact(secrets)
+	pairs := make([]string, 0, 2*len(secrets))
+	for _, s := range secrets { // the longest first: it wins
+		pairs = append(pairs, s, hidden)
+	}
+	return veil{secrets, strings.NewReplacer(pairs...)}
+}
+
+// over hides secrets in a fault, and gives other errors the form of one. The
+// host stays: it is said for people to know where to look.
+func (v veil) over(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	f := &fault{text: err.Error()}
+	if !errors.As(err, &f) && ctx.Err() != nil {
+		f.cause = ctx.Err()
+	}
+	shown := *f
+	shown.text, shown.said = line(f.text), line(f.said)
+	if f.open {
+		shown.said = v.withoutBegin(shown.said)
+	}
+	// Hidden first and cut then: half a secret would not be found.
+	shown.text = cut(line(v.replacer.Replace(shown.text)), maxFault/2)
+	shown.said = cut(line(v.replacer.Replace(shown.said)), maxFault/2)
+	return &shown
+}
+
+// withoutBegin cuts off an end that is the begin of a secret.
+func (v veil) withoutBegin(s string) string {
+	most := 0
+	for _, secret := range v.secrets {
+		for n := min(len(secret)-1, len(s)); n > most; n-- {
+			if strings.HasSuffix(s, secret[:n]) {
+				most = n
+			}
+		}
+	}
+	return s[:len(s)-most]
+}
+
+// secretsOf a channel, with the pieces of its secret addresses.
+func secretsOf(c belfry.Channel) []string {
+	var secrets []string
+	add := func(all ...string) { secrets = append(secrets, all...) }
+	if w := c.Webhook; w != nil {
+		add(pieces(string(w.URL))...)
+		add(string(w.Secret))
+		for _, value := range w.Headers {
+			add(string(value))
+			if _, after, found := strings.Cut(string(value), " "); found { // Bearer X
+				add(after)
+			}
+		}
+	}
+	if e := c.Email; e != nil {
+		password := string(e.Password)
+		add(password)
+		if password != "" {
+			add("\x00" + e.User + "\x00" + password) // AUTH PLAIN
+		}
+	}
+	if s := c.Slack; s != nil {
+		add(pieces(string(s.URL))...)
+	}
+	if t := c.Telegram; t != nil {
+		add(string(t.Token))
+		if _, key, found := strings.Cut(string(t.Token), ":"); found {
+			add(key)
+		}
+		add(passwordOf(t.API)...)
+	}
+	if d := c.Discord; d != nil {
+		add(pieces(string(d.URL))...)
+	}
+	if t := c.Teams; t != nil {
+		add(pieces(string(t.URL))...)
+	}
+	if p := c.PagerDuty; p != nil {
+		add(string(p.RoutingKey))
+		add(passwordOf(p.API)...)
+	}
+	if n := c.Ntfy; n != nil {
+		add(string(n.Token))
+		add(passwordOf(n.Server)...)
+	}
+	return secrets
+}
+
+// pieces of a secret address by which somebody could use it.
+func pieces(address string) []string {
+	found := []string{address}
+	add := func(all ...string) {
+		for _, s := range all {
+			if len(s) >= minPiece {
+				found = append(found, s)
+			}
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		add(strings.FieldsFunc(address, func(c rune) bool { return strings.ContainsRune("/?&=#@:", c) })...)
+		return found
+	}
+	add(u.RequestURI(), strings.Trim(u.EscapedPath(), "/"), u.RawQuery, u.Fragment, u.Opaque)
+	add(strings.Split(u.Path, "/")...)
+	for _, segment := range strings.Split(u.EscapedPath(), "/") {
+		add(segment)
+		if decoded, err := url.PathUnescape(segment); err == nil { // a %2F is none of the slashes
+			add(decoded)
+		}
+	}
+	for _, pair := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+		_, value, _ := strings.Cut(pair, "=")
+		add(pair, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			add(plain)
+		}
+	}
+	return append(found, passwordOf(address)...)
+}
+
+// passwordOf an address, also as it is sent.
+func passwordOf(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return nil
+	}
+	password, _ := u.User.Password()
+	found := []string{u.User.String(), u.User.Username() + ":" + password, password}
+	if password == "" {
+		found = append(found, u.User.Username()) // a token in its place
+	}
+	return slices.DeleteFunc(found, func(s string) bool { return s == "" || s == ":" })
+}
+
+// spellings in which a secret may come back.
+func spellings(s string) []string {
+	if s == "" {
+		return nil
+	}
+	quoted, _ := json.Marshal(s)
+	goQuoted := strconv.Quote(s)
+	return []string{
+		s, line(s), url.QueryEscape(s), url.PathEscape(s), (&url.URL{Path: s}).EscapedPath(), html.EscapeString(s),
+		string(quoted[1 : len(quoted)-1]), goQuoted[1 : len(goQuoted)-1], strings.ReplaceAll(s, "/", `\/`),
+		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(s)), "="),
+	}
+}

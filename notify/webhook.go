@@ -1,0 +1,152 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// webhook posts the message as JSON, as [belfry.Message] is written:
+//
+//	{
+//	  "key": "…",                  the same for every try
+//	  "namespace": "default",
+//	  "channel": "ops",
+//	  "title": "shop is down",
+//	  "text": "…",                 may be missing
+//	  "severity": "critical",      critical, warning, info or ok
+//	  "url": "https://…",          may be missing
+//	  "notices": [{"type": "down", "at": "2026-03-01T10:00:00Z", "namespace": "default", "monitor": "shop", "incident": 7, …}]
+//	}
+//
+// Names are only ever added. Times are RFC 3339, durations texts such as
+// "1h30m". A message that is longer than 1 MiB is cut: its texts first, then
+// its notices, and its text then says how many are missing.
+//
+// Belfry-Event is the type of the notices, or "mixed"; Belfry-Delivery and
+// Idempotency-Key are the message's key; Belfry-Signature is for [Verify].
+func (s *Sender) webhook(ctx context.Context, c belfry.Channel, m belfry.Message) error {
+	w := c.Webhook
+	body := payload(m)
+	header := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		if !headerName(name) || strings.ContainsFunc(string(w.Headers[name]), isControl) {
+			return permanent("its header %.80q cannot be sent: it has a name or a value that HTTP does not allow", line(name))
+		}
+		header.Set(name, string(w.Headers[name]))
+	}
+	header.Del("Content-Length")
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	header.Set(HeaderEvent, headerValue(eventOf(m)))
+	header.Set(HeaderDelivery, headerValue(m.Key))
+	header.Set("Idempotency-Key", headerValue(m.Key))
+	header.Del(HeaderSignature)
+	if w.Secret != "" {
+		header.Set(HeaderSignature, sign(string(w.Secret), body, time.Now()))
+	}
+	_, err := s.post(ctx, string(w.URL), header, body)
+	return err
+}
+
+func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
+
+func headerName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+	})
+}
+
+// headerValue is s as printable ASCII.
+func headerValue(s string) string {
+	return cut(strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, s), 200)
+}
+
+// Limits of a payload.
+const (
+	maxPayload     = 1 << 20
+	maxPayloadText = 64 << 10
+)
+
+// payload is the message as JSON, in at most maxPayload.
+func payload(m belfry.Message) []byte {
+	m.Severity, m.URL = severityOf(m), link(m.URL)
+	// Of two long texts each. Escapes may make them longer, so this is a first try.
+	text := min(maxPayloadText, max(1<<10, maxPayload/(2*len(m.Notices)+1)))
+	m = shortened(m, text)
+	body := encode(m)
+	for ; len(body) > maxPayload; body = encode(m) {
+		if text /= 2; text >= 256 {
+			m = shortened(m, text)
+			continue
+		}
+		m = halved(m)
+	}
+	return body
+}
+
+// shortened cuts every text to a limit.
+func shortened(m belfry.Message, limit int) belfry.Message {
+	short := func(texts ...*string) {
+		for _, s := range texts {
+			*s = cut(clean(*s), limit)
+		}
+	}
+	name := func(texts ...*string) {
+		for _, s := range texts {
+			*s = cut(clean(*s), min(limit, 1<<10))
+		}
+	}
+	name(&m.Key, &m.Namespace, &m.Channel, &m.Severity, &m.URL, &m.Title)
+	short(&m.Text)
+	notices := make([]belfry.Notice, len(m.Notices)) // never null
+	for i, n := range m.Notices {
+		kind, code := string(n.Type), string(n.Code)
+		name(&kind, &code, &n.Namespace, &n.Monitor, &n.Task, &n.Schedule, &n.Title)
+		n.Type, n.Code = belfry.NoticeType(kind), belfry.CheckCode(code)
+		short(&n.Text, &n.Diff)
+		n.Tags = slices.Clone(n.Tags[:min(len(n.Tags), 100)])
+		for t := range n.Tags {
+			name(&n.Tags[t])
+		}
+		n.At, n.Since = writable(n.At), writable(n.Since)
+		notices[i] = n
+	}
+	m.Notices = notices
+	return m
+}
+
+// writable: JSON has no year 10000.
+func writable(t time.Time) time.Time {
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// clean is valid UTF-8; programs read it, so it keeps its control characters,
+// which JSON escapes.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// halved leaves out the later notices, and says so.
+func halved(m belfry.Message) belfry.Message {
+	kept := len(m.Notices) / 2
+	before, _, _ := strings.Cut(m.Text, leftOut)
+	var gone int
+	_, _ = fmt.Sscanf(strings.TrimPrefix(m.Text, before), leftOut+"%d", &gone)
+	m.Text = fmt.Sprintf("%s%s%d notices are left out, because the message was too long.", before, leftOut, gone+len(m.Notices)-kept)
+	m.Notices = m.Notices[:kept]
+	return m
+}
+
+const leftOut = "\n… "

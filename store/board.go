@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Bounds of a status page.
+const (
+	boardMonitors  = 500
+	boardIncidents = 50
+	boardSince     = 14 * oneDay
+	boardAhead     = 7 * oneDay
+)
+
+// Board is a status page with what it shows. A page that is off is not found,
+// so that nobody learns that there is one.
+func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Board, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return b, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		b = belfry.Board{At: now, Incidents: []belfry.BoardEntry{}, Sections: []belfry.BoardSection{}}
+		page, err := statusPages.read(ctx, tx, namespaceOr(namespace), name)
+		if err != nil {
+			return err
+		}
+		if page.Off {
+			return belfry.Errorf(belfry.NotFound, "no status page %q in namespace %q", name, namespaceOr(namespace))
+		}
+		b.Title, b.Description = page.Title, page.Description
+		if b.Title == "" {
+			b.Title = page.Name
+		}
+		all, err := collect(ctx, tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where m.namespace = $1
+			order by m.name`, page.Namespace)
+		if err != nil {
+			return err
+		}
+		var shown []monitorRow
+		for _, section := range sectionsOf(page) {
+			out := belfry.BoardSection{Title: section.Title, Monitors: []belfry.BoardEntry{}}
+			for _, row := range membersOf(section, all) {
+				if len(shown) == boardMonitors {
+					break
+				}
+				entry, err := s.boardEntry(ctx, tx, row, now)
+				if err != nil {
+					return err
+				}
+				out.Monitors = append(out.Monitors, entry)
+				shown = append(shown, row)
+			}
+			b.Sections = append(b.Sections, out)
+		}
+		if b.Incidents, err = s.boardIncidents(ctx, tx, shown, now); err != nil {
+			return err
+		}
+		b.Windows, err = s.boardWindows(ctx, tx, page.Namespace, shown, now)
+		return err
+	})
+	return b, err
+}
+
+// sectionsOf are those of a page; one without any shows what is public.
+func sectionsOf(page belfry.StatusPage) []belfry.StatusSection {
+	if len(page.Sections) > 0 {
+		return page.Sections
+	}
+	return []belfry.StatusSection{{}}
+}
+
+// membersOf are the monitors of a section: those it names, in its order, and
+// then those with one of its tags.
+func membersOf(section belfry.StatusSection, all []monitorRow) (out []monitorRow) {
+	taken := map[int64]bool{}
+	take := func(fits func(monitorRow) bool) {
+		for _, row := range all {
+			if !taken[row.ID] && fits(row) {
+				taken[row.ID] = true
+				out = append(out, row)
+			}
+		}
+	}
+	if len(section.Monitors)+len(section.Tags) == 0 {
+		take(func(r monitorRow) bool { return r.Public })
+		return out
+	}
+	for _, name := range section.Monitors {
+		take(func(r monitorRow) bool { return r.Name == name })
+	}
+	take(func(r monitorRow) bool {
+		return slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(section.Tags, tag) })
+	})
+	return out
+}
+
+func (s *Store) boardEntry(ctx context.Context, tx Tx, row monitorRow, now time.Time) (belfry.BoardEntry, error) {
+	e := belfry.BoardEntry{
+		Monitor: row.Name, Description: row.Description, Status: row.state.Status(), Since: row.state.Since,
+		Degraded: row.state.Degraded, Maintenance: row.state.Maintenance != "",
+	}
+	first := now.Truncate(oneDay).Add(-(belfry.BoardDays - 1) * oneDay)
+	spans, err := s.spansOf(ctx, tx, row.ID, first)
+	if err != nil {
+		return e, err
+	}
+	until := row.ObservedUntil(row.state)
+	for day := first; !day.After(now); day = day.Add(oneDay) {
+		end := day.Add(oneDay)
+		if end.After(now) {
+			end = now
+		}
+		u := belfry.UptimeOf(spans, day, end, until)
+		e.Days = append(e.Days, belfry.BoardDay{Day: day, Uptime: u.Ratio, Down: u.Down})
+	}
+	e.Uptime = belfry.UptimeOf(spans, first, now, until).Ratio
+	return e, nil
+}
+
+func (s *Store) boardIncidents(ctx context.Context, tx Tx, shown []monitorRow, now time.Time) ([]belfry.BoardEntry, error) {
+	ids := make([]int64, len(shown))
+	for i, row := range shown {
+		ids[i] = row.ID
+	}
+	all, err := collect(ctx, tx, scanIncident, `
+		select `+incidentColumns+`
+		from incidents
+		where `+s.sql.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
+		order by id desc
+		limit $3`, s.sql.List(ids), micros(now.Add(-boardSince)), boardIncidents)
+	out := make([]belfry.BoardEntry, 0, len(all))
+	for _, i := range all {
+		if !i.Maintenance {
+			out = append(out, belfry.BoardEntry{Monitor: i.Monitor, StartedAt: i.StartedAt, EndedAt: i.EndedAt})
+		}
+	}
+	return out, err
+}
+
+func (s *Store) boardWindows(ctx context.Context, tx Tx, namespace string, shown []monitorRow, now time.Time) (out []belfry.ActiveWindow, err error) {
+	all, err := windows.all(ctx, tx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if w.Off || !slices.ContainsFunc(shown, func(r monitorRow) bool { return w.Concerns(r.Monitor) }) {
+			continue
+		}
+		plan, err := s.windowPlans.of(w)
+		if err != nil {
+			continue // said elsewhere; a page for everyone is not the place
+		}
+		if at, under := plan.At(now); under {
+			out = append(out, at)
+		}
+		for _, next := range plan.Upcoming(now, 1) {
+			if next.From.Before(now.Add(boardAhead)) {
+				out = append(out, next)
+			}
+		}
+	}
+	return out, nil
+}
