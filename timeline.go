@@ -179,13 +179,18 @@ func (l stretches) spans() (out []Span) {
 }
 
 // since drops what ended before t, and what is too much. The stretch before
-// is kept, so that one that becomes like it is not told as another.
+// is kept, so that one that becomes like it is not told as another; it begins
+// where it was told to begin.
 func (l stretches) since(t time.Time) stretches {
 	first := 0
 	for first+2 < len(l) && !l[first+2].From.After(t) {
 		first++
 	}
 	first = max(first, len(l)-tailMax)
+	if first > 0 {
+		told := l[:first+1].spans()
+		l[first].From = told[len(told)-1].From
+	}
 	merged := make(stretches, 0, len(l)-first)
 	for _, s := range l[first:] {
 		if n := len(merged); n == 0 || merged[n-1].Held != s.Held || merged[n-1].Over != s.Over || merged[n-1].Cause != s.Cause {

@@ -160,10 +160,15 @@ func (a *App) startEngine(context.Context) error {
 	if !a.opt.Has(config.RoleEngine) {
 		return nil
 	}
-	e, err := engine.New(engine.Options{Store: a.store, Logger: a.log})
+	sender, err := NewTeller(a.opt.Config, a.opt.Version)
 	if err != nil {
 		return err
 	}
+	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, PublicURL: a.opt.PublicURL, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.onStop("alerts", func(context.Context) error { sender.Close(); return nil })
 	a.loop("engine", e.Run)
 	return nil
 }

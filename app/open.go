@@ -19,7 +19,8 @@ func OpenStore(ctx context.Context, c config.Config, logger *slog.Logger, observ
 	}
 	o := store.Options{
 		SessionTTL: c.SessionTTL.D(),
-		Keep:       store.Keep{Age: c.RetentionAge.D(), Jobs: c.RetentionJobs},
+		Keep:       store.Keep{Age: c.RetentionAge.D(), Jobs: c.RetentionJobs, Results: c.RetentionResults.D()},
+		Vet:        Vet,
 		Logger:     logger,
 		Observer:   observer,
 	}

@@ -10,9 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
-	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/probe"
 	"github.com/belfry-run/belfry/worker/process"
 )
 
@@ -165,13 +163,11 @@ func unknownQueues(only []string, queues []belfry.QueueStats) error {
 // executors is what runs each kind on this machine. A kind without one is not
 // claimed here: its jobs wait for a worker that has it, and job why says so.
 func (w *Workers) executors() (map[belfry.Kind]worker.Executor, error) {
-	allow, err := w.Config.Addresses()
+	checks, err := NewChecks(w.Config, w.Version)
 	if err != nil {
 		return nil, err
 	}
-	list := map[belfry.Kind]worker.Executor{
-		belfry.KindHTTP: probe.New(probe.Options{Guard: guard.Options{Allow: allow}, Version: w.Version}),
-	}
+	list := checks.executors()
 	if w.Config.AllowCommands {
 		list[belfry.KindCommand] = process.New(process.Options{Allow: true})
 	}

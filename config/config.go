@@ -20,29 +20,31 @@ import (
 // client. A field has one name everywhere: session_ttl in the file is
 // BELFRY_SESSION_TTL in the environment and --session-ttl on the command line.
 type Config struct {
-	Database       string          `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
-	Listen         string          `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
-	Roles          []string        `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
-	AllowCommands  bool            `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
-	AllowAddresses []string        `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
-	Queues         map[string]int  `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
-	OnlyQueues     []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
-	Name           string          `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`
-	Grace          belfry.Duration `json:"grace" default:"30s" group:"node,worker" doc:"How long a stop waits for running jobs before it hands them back"`
-	SessionTTL     belfry.Duration `json:"session_ttl" default:"30s" group:"node" doc:"How long a worker lives without a sign before its jobs are given to others"`
-	RetentionAge   belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
-	RetentionJobs  int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
-	Wakeups        string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
-	MaxConns       int             `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
-	TLSCert        string          `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
-	TLSKey         string          `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
-	BehindProxy    bool            `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
-	LogLevel       string          `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
-	LogFormat      string          `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
-	Server         string          `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
-	Token          string          `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
-	TokenFile      string          `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
-	Namespace      string          `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
+	Database         string          `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
+	Listen           string          `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
+	Roles            []string        `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
+	AllowCommands    bool            `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
+	AllowAddresses   []string        `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
+	Queues           map[string]int  `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
+	OnlyQueues       []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
+	Name             string          `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`
+	Grace            belfry.Duration `json:"grace" default:"30s" group:"node,worker" doc:"How long a stop waits for running jobs before it hands them back"`
+	SessionTTL       belfry.Duration `json:"session_ttl" default:"30s" group:"node" doc:"How long a worker lives without a sign before its jobs are given to others"`
+	RetentionAge     belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
+	RetentionJobs    int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
+	RetentionResults belfry.Duration `json:"retention_results" default:"7d" group:"node" doc:"How long single results of monitors are kept; their hours stay for 100 days, their days and uptime for ever"`
+	PublicURL        string          `json:"public_url" group:"node" doc:"Where people reach this node, for links in alerts, such as https://belfry.example.com"`
+	Wakeups          string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
+	MaxConns         int             `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
+	TLSCert          string          `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
+	TLSKey           string          `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
+	BehindProxy      bool            `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
+	LogLevel         string          `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
+	LogFormat        string          `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
+	Server           string          `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
+	Token            string          `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
+	TokenFile        string          `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
+	Namespace        string          `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
 }
 
 // Default is the configuration of somebody who set nothing.
@@ -105,6 +107,10 @@ func (c Config) Validate() error {
 	span("session_ttl", c.SessionTTL, belfry.MinSessionTTL, belfry.MaxSessionTTL)
 	span("grace", c.Grace, 0, belfry.Duration(24*time.Hour))
 	span("retention_age", c.RetentionAge, belfry.Duration(time.Minute), belfry.Duration(100*366*24*time.Hour))
+	span("retention_results", c.RetentionResults, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
+	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		bad("public_url", c.PublicURL, "is not a URL", "such as https://belfry.example.com")
+	}
 	if c.RetentionJobs < 1 {
 		bad("retention_jobs", strconv.FormatInt(c.RetentionJobs, 10), "is below 1", "")
 	}

@@ -191,6 +191,9 @@ func (c *change) surroundings(row monitorRow) (env belfry.Surroundings, err erro
 	if env.Windows, err = c.windowsOf(row.Monitor); err != nil {
 		return env, err
 	}
+	// A heartbeat whose time passed before this node lived would have been
+	// missed by another one, if there was any that could hear it.
+	env.ListeningSince = c.s.openSince(c.now)
 	sc := row.Schedule()
 	sc.ID = -row.ID // plans keeps those of monitors apart from those of schedules
 	plan, err := c.s.planOf(c.ctx, c.tx, sc)
@@ -266,9 +269,6 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 			return err
 		}
 		state.Incident, incident = id, id
-		if state.ToldIncident < 0 {
-			state.ToldIncident = id
-		}
 	}
 	if j.Version != nil && o != nil && o.Page != nil {
 		if err := c.writeVersion(*row, *j.Version, o.Page); err != nil {

@@ -94,6 +94,8 @@ type Store struct {
 	water *lowWater
 	watch watch
 
+	opened time.Time // by this process's clock, or by Options.Clock
+
 	floors floors
 	gather gathering
 
@@ -105,7 +107,19 @@ type Store struct {
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	return &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater()}
+	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater(), opened: time.Now()}
+	if o.Clock != nil {
+		s.opened = o.Clock()
+	}
+	return s
+}
+
+// openSince is when this store was opened, by the clock that says it is now.
+func (s *Store) openSince(now time.Time) time.Time {
+	if s.opt.Clock != nil {
+		return s.opened
+	}
+	return now.Add(-time.Since(s.opened))
 }
 
 // Close closes the database. What it was doing is committed or rolled back.

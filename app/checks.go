@@ -1,0 +1,106 @@
+package app
+
+import (
+	"context"
+	"maps"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/notify"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/page"
+	"github.com/belfry-run/belfry/worker/probe"
+)
+
+// Checks is what looks at targets from this machine.
+type Checks struct {
+	probe *probe.Executor
+	page  *page.Executor
+}
+
+// NewChecks makes what looks at targets, within the addresses that the
+// configuration allows.
+func NewChecks(c config.Config, version string) (Checks, error) {
+	allow, err := c.Addresses()
+	if err != nil {
+		return Checks{}, err
+	}
+	o := guard.Options{Allow: allow}
+	return Checks{probe.New(probe.Options{Guard: o, Version: version}), page.New(page.Options{Guard: o, Version: version})}, nil
+}
+
+// Close lets idle connections go.
+func (c Checks) Close() {
+	c.probe.Close()
+	c.page.Close()
+}
+
+// executors is what runs the kinds that look over the network.
+func (c Checks) executors() map[belfry.Kind]worker.Executor {
+	kinds := maps.Clone(c.probe.Kinds())
+	kinds[belfry.KindPage] = c.page
+	return kinds
+}
+
+// Try does a check once and answers what it saw. It leaves nothing behind.
+func (c Checks) Try(ctx context.Context, t belfry.Task) (belfry.Measure, error) {
+	t, err := tryable(t)
+	if err != nil {
+		return belfry.Measure{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout.D())
+	defer cancel()
+	if t.Kind == belfry.KindPage {
+		return c.page.Measure(ctx, t), nil
+	}
+	return c.probe.Measure(ctx, t), nil
+}
+
+// tryable is a task made ready to be tried, or why it cannot be.
+func tryable(t belfry.Task) (belfry.Task, error) {
+	if t.Timeout == 0 {
+		t.Timeout = belfry.DefaultCheckTimeout
+	}
+	t.Name = "try"
+	t = t.WithDefaults()
+	if err := t.Validate(); err != nil {
+		return t, err
+	}
+	if t.Kind == belfry.KindFunc || t.Kind == belfry.KindCommand {
+		return t, belfry.InvalidField("kind", string(t.Kind), "cannot be tried", "only checks that look over the network can")
+	}
+	return t, Vet(t)
+}
+
+// Vet says what is wrong with a task beyond what the root can tell: expressions
+// and selectors that do not compile, certificates that cannot be read.
+func Vet(t belfry.Task) error {
+	if t.Kind == belfry.KindPage {
+		return page.Vet(t)
+	}
+	return probe.Vet(t)
+}
+
+// Teller tells people, and says what came of it in the engine's words.
+type Teller struct {
+	*notify.Sender
+}
+
+// NewTeller makes what tells people from this machine.
+func NewTeller(c config.Config, version string) (Teller, error) {
+	allow, err := c.Addresses()
+	if err != nil {
+		return Teller{}, err
+	}
+	return Teller{notify.New(notify.Options{Guard: guard.Options{Allow: allow}, AllowCommands: c.AllowCommands, Version: version})}, nil
+}
+
+// Send sends a message through a channel.
+func (t Teller) Send(ctx context.Context, c belfry.Channel, m belfry.Message) belfry.Told {
+	err := t.Sender.Send(ctx, c, m)
+	if err == nil {
+		return belfry.Told{}
+	}
+	return belfry.Told{Error: err.Error(), Permanent: notify.Permanent(err), RetryAfter: belfry.Duration(notify.RetryAfter(err))}
+}
