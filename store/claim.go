@@ -92,7 +92,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				continue
 			}
 			p := c.picking(session, q, allowed)
-			if len(queues) == 1 && c.sql.Lease("", 1) != "" {
+			if len(queues) == 1 && c.sql.Lease(nil, 1) != "" {
 				out, err = c.leaseAtOnce(session, q, p)
 				return err
 			}
@@ -232,10 +232,10 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 
 // leaseAtOnce picks and leases in one statement.
 func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (belfry.Claim, error) {
-	query, args := c.walkAtOnce(p)
+	parts, args := c.parts(p)
 	var number, picked int64
-	rows, err := collect(c.ctx, c.tx, func(r Rows) (jobRow, error) { return scanReadyAnd(r, &number, &picked) },
-		c.sql.Lease(query, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds())...)
+	rows, err := collectInto(c.ctx, c.tx, &picked, scanReady(&number, &picked),
+		c.sql.Lease(parts, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds())...)
 	if err != nil {
 		return belfry.Claim{}, err
 	}

@@ -69,13 +69,13 @@ type Dialect interface {
 	// Table is a from-item that unpacks a batch, and its parameters, which are
 	// numbered from n. It is the last of a statement's parameters.
 	Table(n int, alias string, b Batch) (from string, args []any)
-	// Lease is a statement that does all of a claim at once, around the query that
-	// picks the jobs, or empty where several short statements are as good. It
-	// answers the columns of the jobs that were leased, the number, which is drawn
-	// when all rows are locked, and how many were picked. Its own parameters are
-	// numbered from n: session, slot_of, now, and the grace after a timeout, in
-	// microseconds.
-	Lease(picked string, n int) string
+	// Lease is a statement that does all of a claim at once, around the queries
+	// that pick the jobs one after the other, or empty where several short
+	// statements are as good. It answers the columns of the jobs that were leased,
+	// the number, which is drawn when all rows are locked, and how many were
+	// picked. Its own parameters are numbered from n: session, slot_of, now, and
+	// the grace after a timeout, in microseconds.
+	Lease(parts []Part, n int) string
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string
@@ -101,6 +101,9 @@ type Dialect interface {
 	// shortest way.
 	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
 }
+
+// Part is a query with a name, by which those after it may know it.
+type Part struct{ Name, Query string }
 
 // Wakeups carries hints between the processes that share a database.
 type Wakeups interface {

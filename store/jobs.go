@@ -58,14 +58,18 @@ func scanJob(rows Rows) (j jobRow, err error) {
 	return j, err
 }
 
-func scanReady(rows Rows) (jobRow, error) { return scanReadyAnd(rows) }
-
-// scanReadyAnd scans more columns behind those of the job.
-func scanReadyAnd(rows Rows, more ...any) (j jobRow, err error) {
+// scanReady scans ready jobs, and more columns behind those of each. A claim
+// reads many, so all rows go through the same places.
+func scanReady(more ...any) func(Rows) (jobRow, error) {
+	var j jobRow
 	var t jobTexts
-	err = rows.Scan(append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)...)
-	t.complete(&j)
-	return j, err
+	places := append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)
+	return func(rows Rows) (jobRow, error) {
+		j, t = jobRow{}, jobTexts{}
+		err := rows.Scan(places...)
+		t.complete(&j)
+		return j, err
+	}
 }
 
 // jobTexts is what of a job is kept in another form than it is used in.

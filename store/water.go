@@ -164,7 +164,7 @@ func (c *change) walk(p picking) (rows []jobRow, err error) {
 		}
 		args := append(append(slices.Clone(p.cond.args), p.n-len(rows)), own...)
 		var found []jobRow
-		found, err = collect(c.ctx, c.tx, scanReady, c.part(p, more, placeholder(next)), args...)
+		found, err = collect(c.ctx, c.tx, scanReady(), c.part(p, more, placeholder(next)), args...)
 		rows = append(rows, found...)
 	}
 	if !p.marked {
@@ -178,18 +178,18 @@ func (c *change) walk(p picking) (rows []jobRow, err error) {
 	return rows, err
 }
 
-// walkAtOnce is the same as one query, with its parameters.
-func (c *change) walkAtOnce(p picking) (query string, args []any) {
+// parts are the same for one statement, with its parameters.
+func (c *change) parts(p picking) (parts []Part, args []any) {
 	next := len(p.cond.args) + 1
 	limit := placeholder(next)
 	args = append(slices.Clone(p.cond.args), p.n)
 	if !p.marked {
-		return c.part(p, "", limit), args
+		return []Part{{"everywhere", c.part(p, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
-	return `
-		with higher as materialized (` + c.part(p, higher, limit) + `),
-		same as materialized (` + c.part(p, same, limit+` - (select count(*) from higher)`) + `),
-		lower as materialized (` + c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`) + `)
-		select * from higher union all select * from same union all select * from lower`, append(args, p.from.priority, p.from.readyAt, p.from.id)
+	return []Part{
+		{"higher", c.part(p, higher, limit)},
+		{"same", c.part(p, same, limit+` - (select count(*) from higher)`)},
+		{"lower", c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
+	}, append(args, p.from.priority, p.from.readyAt, p.from.id)
 }

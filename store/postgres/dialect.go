@@ -28,20 +28,29 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 }
 
 // Lease counts what was picked before it draws the number, so that every row is
-// locked by then.
-func (dialect) Lease(picked string, n int) string {
+// locked by then. Which of the jobs were leased is compared one by one only when
+// some were not: the planner has no faster way to look into a list that it
+// cannot know.
+func (dialect) Lease(parts []store.Part, n int) string {
+	with, picked := make([]string, len(parts)), make([]string, len(parts))
+	for i, p := range parts {
+		with[i] = p.Name + " as materialized (" + p.Query + ")"
+		picked[i] = "select * from " + p.Name
+	}
 	return fmt.Sprintf(`
-		with picked as materialized (%s),
-		drawn as materialized (select nextval('ids_lease') as number from (select count(*) as jobs from picked) as locked where jobs > 0),
+		with %s,
+		locked as materialized (select count(*) as jobs from (%s) as picked),
+		drawn as materialized (select nextval('ids_lease') as number from locked where jobs > 0),
 		leased as (
 			insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
-			select id, (select number from drawn), $%d, $%d, $%d, $%[4]d + timeout + $%[5]d
-			from picked
+			select id, (select number from drawn), $%d, $%d, $%d, $%[5]d + timeout + $%[6]d
+			from (%[2]s) as picked
 			on conflict (job_id) do nothing
 			returning job_id)
-		select picked.*, (select number from drawn), (select count(*) from picked)
-		from picked
-		where id = any (array(select job_id from leased))`, picked, n, n+1, n+2, n+3)
+		select picked.*, (select number from drawn), (select jobs from locked)
+		from (%[2]s) as picked
+		where (select count(*) from leased) = (select jobs from locked) or id = any (array(select job_id from leased))`,
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3)
 }
 
 // In compares with an array, which unlike a join can only be planned as look-ups

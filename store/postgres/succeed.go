@@ -35,13 +35,14 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 				where id = t.job_id and lease < l.number
 				limit 1
 				for update) j),
+		first as materialized (select ended.session as id, (select s.name from sessions s where s.id = ended.session) as name from ended limit 1),
 		gone as (delete from jobs where id = any (array(select id from ended))),
 		freed as (delete from leases where job_id = any (array(select id from ended)))
 		insert into jobs_done (`+store.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
-			'ok', coalesce((select s.name from sessions s where s.id = ended.session), ''),
+			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from sessions s where s.id = ended.session) end, ''),
 			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut
 		from ended
 		returning `+store.SucceededColumns, append([]any{now}, args...)...)

@@ -44,7 +44,7 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 }
 
 // Lease is nothing: the database is in this process, and a statement no journey.
-func (dialect) Lease(string, int) string { return "" }
+func (dialect) Lease([]store.Part, int) string { return "" }
 
 // In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
