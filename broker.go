@@ -251,6 +251,9 @@ func (f Finish) Validate() error {
 	if f.Outcome == OutcomeSnoozed && f.Snooze <= 0 {
 		p.addf("snooze", f.Snooze, "is not a time to put the job off")
 	}
+	if len(p) == 0 {
+		return nil // of a thousand results, nearly all
+	}
 	return p.err(fmt.Sprintf("finish of job %d", f.JobID))
 }
 

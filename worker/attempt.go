@@ -23,12 +23,12 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 }
 
-func newAttempt(l *lane, j belfry.LeasedJob, number int64, arrived time.Time) *attempt {
+func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *attempt {
 	a := &attempt{lane: l, arrived: arrived}
 	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
-	a.run = Run{Job: j.Job, Task: j.Task, Lease: number}
-	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, a.run.Ref(), a.run.outputLimit())
-	a.run = newRun(j, number, a.log.writer(belfry.Stdout), a.log.writer(belfry.Stderr), a.log.writer(belfry.Log))
+	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(&j.Task))
+	a.run.Job, a.run.Task, a.run.Lease = j.Job, j.Task, number
+	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()
 	return a
 }

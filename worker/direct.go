@@ -21,7 +21,7 @@ func Direct(ctx context.Context, executors map[belfry.Kind]Executor, task belfry
 		DueAt: now, CreatedAt: now, ClaimedAt: now, Attempt: 1, MaxAttempts: 1, Timeout: task.Timeout,
 	}
 	stdout, stderr = &quietWriter{w: stdout}, &quietWriter{w: stderr}
-	r := newRun(belfry.LeasedJob{Job: job, Task: task}, 0, stdout, stderr, stderr)
+	r := newRun(job, task, stdout, stderr, stderr)
 	ex := executors[task.Kind]
 	if ex == nil {
 		return r.Refused("task %q is of kind %s, which cannot run here", task.Name, task.Kind)

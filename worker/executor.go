@@ -54,9 +54,9 @@ type Run struct {
 	settled *atomic.Bool // somebody else may have reported the result already
 }
 
-func newRun(j belfry.LeasedJob, lease int64, stdout, stderr, log io.Writer) Run {
+func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) Run {
 	return Run{
-		Job: j.Job, Task: j.Task, Lease: lease,
+		Job: job, Task: task,
 		Stdout: stdout, Stderr: stderr, Log: log,
 		flush:   func(time.Duration) bool { return false },
 		settled: new(atomic.Bool),
@@ -97,8 +97,8 @@ func (r Run) Key() string {
 func (r Run) Lost() <-chan struct{} { return r.lost }
 
 // outputLimit is how many bytes of output are kept.
-func (r Run) outputLimit() int {
-	if c := r.Task.Command; c != nil && c.OutputLimit > 0 {
+func outputLimit(t *belfry.Task) int {
+	if c := t.Command; c != nil && c.OutputLimit > 0 {
 		return c.OutputLimit
 	}
 	return belfry.DefaultOutputLimit

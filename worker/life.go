@@ -214,8 +214,8 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	attempts := make([]*attempt, len(c.Jobs))
-	for i, j := range c.Jobs {
-		attempts[i] = newAttempt(lane, j, c.Lease, now)
+	for i := range c.Jobs {
+		attempts[i] = newAttempt(lane, &c.Jobs[i], c.Lease, now)
 		l.held[attempts[i].run.Ref()] = attempts[i]
 	}
 	return attempts

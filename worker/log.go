@@ -34,6 +34,7 @@ type attemptLog struct {
 	session string
 	limit   int
 	ship    *shipper
+	streams [3]logWriter
 
 	mu       sync.Mutex
 	runs     []logRun
@@ -63,15 +64,18 @@ func newAttemptLog(ship *shipper, session string, ref belfry.Ref, limit int) *at
 	}
 }
 
-// writer of one stream.
-func (l *attemptLog) writer(s belfry.Stream) io.Writer { return logWriter{l, s} }
+// writers of the streams.
+func (l *attemptLog) writers() (stdout, stderr, log io.Writer) {
+	l.streams = [3]logWriter{{l, belfry.Stdout}, {l, belfry.Stderr}, {l, belfry.Log}}
+	return &l.streams[0], &l.streams[1], &l.streams[2]
+}
 
 type logWriter struct {
 	log    *attemptLog
 	stream belfry.Stream
 }
 
-func (w logWriter) Write(p []byte) (int, error) {
+func (w *logWriter) Write(p []byte) (int, error) {
 	w.log.write(w.stream, p)
 	return len(p), nil
 }
