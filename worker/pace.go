@@ -7,7 +7,7 @@ const (
 	// slots do not stand empty while a claim travels, and so little that a more
 	// urgent job does not notice it.
 	aheadFor = 50 * time.Millisecond
-	maxAhead = 1000
+	maxAhead = 2000
 	paceOver = 20 * time.Millisecond // the shortest time a rate is taken over
 )
 
