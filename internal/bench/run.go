@@ -48,7 +48,7 @@ type Options struct {
 
 // Measures and DatabaseNames are the choices.
 var (
-	Measures      = []string{"work", "latency", "idle", "firing", "recovery", "horizon", "history"}
+	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
@@ -117,7 +117,7 @@ func (r *run) measure(ctx context.Context) error {
 		name string
 		run  func(context.Context) error
 	}{
-		{"work", r.work}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
+		{"work", r.work}, {"bound", r.bound}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
 		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history},
 	} {
 		if !slices.Contains(r.Measures, m.name) {

@@ -36,7 +36,7 @@ func TestSchedulesThatComeDueAreAllHeardOf(t *testing.T) {
 func TestTheShortestRunMakesADocument(t *testing.T) {
 	o := Short()
 	o.hasty = true
-	o.Measures = []string{"work", "latency", "horizon"}
+	o.Measures = []string{"work", "bound", "latency", "horizon"}
 	o.Rounds, o.Jobs, o.Singly, o.Probes, o.Offer, o.Steps = 1, 50, 10*time.Millisecond, 5, 50*time.Millisecond, 1
 	o.Horizon.For, o.Horizon.Slice, o.Horizon.Backlog, o.Holds = 100*time.Millisecond, 50*time.Millisecond, 1500, Horizons
 	var out, log strings.Builder
@@ -51,7 +51,7 @@ func TestTheShortestRunMakesADocument(t *testing.T) {
 	}
 	for _, part := range []string{
 		" CPUs, ", "fsync=off", "synchronous=FULL", "synchronous=NORMAL",
-		"\n| burn-down of 50 jobs, default |", "\n| enqueue to start, idle: p99 |", "to undisturbed | ",
+		"\n| burn-down of 50 jobs, default |", "\n| bare statements, a lease for a batch, one index |", "\n| enqueue to start, idle: p99 |", "to undisturbed | ",
 	} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("no %q", part)
