@@ -29,6 +29,13 @@ func forClaims(topic string) bool {
 	return strings.HasPrefix(topic, "queue:") || strings.HasPrefix(topic, "place:")
 }
 
+// CanGather reports that news of a topic may reach other processes a little
+// later, because no job waits for it there: people watch, and a place under a
+// limit is taken first by who freed it.
+func CanGather(topic string) bool {
+	return topic == topicJobs || strings.HasPrefix(topic, "place:")
+}
+
 func newHub() *hub { return &hub{topics: map[string]*bell{}} }
 
 // on returns a channel that is closed at the next wake-up of topic. Take it

@@ -8,15 +8,22 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/belfry-run/belfry/store"
 )
 
 // channel is the one NOTIFY channel of all nodes.
 const channel = "belfry"
 
-// settle is how long announcements gather after one was sent. NOTIFY takes a
-// lock of the whole database at its commit, so a busy node sends it once for
-// many, an idle one at once, and nobody from inside a transition.
-const settle = 2 * time.Millisecond
+// How long announcements gather after one was sent. NOTIFY takes a lock of the
+// whole database at its commit, so a busy node sends it once for many, an idle
+// one at once, and nobody from inside a transition.
+const (
+	settle = 2 * time.Millisecond
+	// settleSlow is the same for what no job waits for, [store.CanGather]. A busy
+	// node has such news with each of its calls.
+	settleSlow = 25 * time.Millisecond
+)
 
 // notifier announces and hears by NOTIFY.
 type notifier struct {
@@ -26,23 +33,28 @@ type notifier struct {
 	mu      sync.Mutex
 	pending map[string]bool
 	kick    chan struct{}
+	slow    chan struct{} // kick, for what can wait
 }
 
 func newNotifier(pool *pgxpool.Pool, log *slog.Logger) *notifier {
-	return &notifier{pool: pool, log: log, pending: map[string]bool{}, kick: make(chan struct{}, 1)}
+	return &notifier{pool: pool, log: log, pending: map[string]bool{}, kick: make(chan struct{}, 1), slow: make(chan struct{}, 1)}
 }
 
 func (n *notifier) Mode() string { return "notify" }
 
 // Announce only notes the topics; Run sends them.
 func (n *notifier) Announce(topics ...string) {
+	kick := n.slow
 	n.mu.Lock()
 	for _, t := range topics {
 		n.pending[t] = true
+		if !store.CanGather(t) {
+			kick = n.kick
+		}
 	}
 	n.mu.Unlock()
 	select {
-	case n.kick <- struct{}{}:
+	case kick <- struct{}{}:
 	default:
 	}
 }
@@ -66,16 +78,25 @@ func (n *notifier) Run(ctx context.Context, heard func(string)) error {
 }
 
 func (n *notifier) send(ctx context.Context) {
+	var settled time.Time // when what is watched may be sent again
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-n.kick:
+		case <-n.slow:
+			select {
+			case <-ctx.Done():
+				return
+			case <-n.kick:
+			case <-time.After(time.Until(settled)):
+			}
 		}
 		if topics := n.take(); topics != "" {
 			if _, err := n.pool.Exec(ctx, "select pg_notify($1, $2)", channel, topics); err != nil && ctx.Err() == nil {
 				n.log.Debug("wake-up not sent, others will poll", "error", err)
 			}
+			settled = time.Now().Add(settleSlow)
 		}
 		select {
 		case <-ctx.Done():
