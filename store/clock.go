@@ -172,5 +172,6 @@ func (c *change) shiftClock(d time.Duration) error {
 	}
 	c.wake(topicEngine)
 	c.s.water.drain()
+	c.after(c.s.due.drain)
 	return nil
 }

@@ -16,21 +16,29 @@ const fireBatch = 500
 func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *change) error {
 		out = belfry.Fired{Now: c.now}
+		from := s.due.begin(c.now)
+		begun := time.Now()
 		rows, err := collect(ctx, c.tx, scanSchedule, `
 			select `+scheduleColumns+`
 			from schedules s
-			where s.next_at > 0 and s.next_at <= $1
+			where s.next_at > $3 and s.next_at > 0 and s.next_at <= $1
 			order by s.next_at
-			limit $2`+s.sql.SkipLocked("s"), micros(c.now), fireBatch)
+			limit $2`+s.sql.SkipLocked("s"), micros(c.now), fireBatch, from.after)
 		if err != nil {
 			return err
 		}
+		from.took = time.Since(begun)
 		out.Schedules = len(rows)
 		if err := c.fire(rows, &out); err != nil {
 			return err
 		}
-		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		begun = time.Now()
+		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > $1 and next_at > 0 order by next_at limit 1`, from.after)
 		out.NextAt = instant(next)
+		from.took += time.Since(begun)
+		if s.opt.Clock == nil { // a clock that others set says nothing about what is stable
+			c.after(func() { s.due.rise(from, next, c.stable) })
+		}
 		return err
 	})
 	return out, err
@@ -415,7 +423,7 @@ func (c *change) saveStates(all []decided) error {
 	var rows []stateRow
 	for _, d := range all {
 		if sooner(d.out.NextAt, d.row.NextAt) {
-			c.wake(topicEngine)
+			c.wakeAt(d.out.NextAt)
 		}
 		before := stateRow{d.row.ID, string(d.row.State), micros(d.row.NextAt), micros(d.row.HighWater), micros(d.row.FinishAt), d.row.Runs}
 		after := stateRow{d.row.ID, string(d.out.State), micros(d.out.NextAt), micros(d.out.HighWater), micros(d.out.FinishAt), d.out.Runs}

@@ -106,7 +106,7 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, belfry.Errorf(belfry.Conflict, "there is a schedule %q in namespace %q already", sc.Name, sc.Namespace).
 			WithHint("update it, or choose another name")
 	}
-	c.wake(topicEngine)
+	c.wakeAt(sc.NextAt)
 	return sc, c.audit("create", "schedule", sc.Namespace, sc.Name, "", nil, sc)
 }
 

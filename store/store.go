@@ -92,6 +92,7 @@ type Store struct {
 	hub   *hub
 	plans *plans
 	water *lowWater
+	due   dueMark
 	watch watch
 
 	opened time.Time // by this process's clock, or by Options.Clock

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"sync"
+	"time"
+)
+
+// dueMark remembers up to which instant no schedule is due any more. A pass
+// begins there when it is dear to look everywhere: when a long transaction
+// elsewhere keeps the dead index entries of the passes before from being
+// removed, and each pass would step over all of them.
+//
+// A schedule that stays due is seen and holds the mark. One that becomes due
+// before the mark can only come from a transaction that was not seen to have
+// ended ([Moment.Stable]), from another node that saved one which was due
+// already, or when a clock was set back. For these, a pass looks everywhere now
+// and then all the same.
+type dueMark struct {
+	mu        sync.Mutex
+	at        int64     // every schedule that is due is so after this instant
+	turn      int64     // grows when the mark falls
+	last      time.Time // newest instant of a pass
+	lookAgain time.Time // by the monotonic clock
+}
+
+// dueFrom is where a pass begins.
+type dueFrom struct {
+	after, turn int64
+	everywhere  bool
+	took        time.Duration // to look
+}
+
+// dearLook is a look everywhere that is not repeated in every pass, but takes
+// no more than one part in [lookShare] of the time.
+const dearLook = 5 * time.Millisecond
+
+func (m *dueMark) begin(now time.Time) dueFrom {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now.Before(m.last) { // the clock was set back: what becomes due now may be so before the mark
+		m.at, m.turn = 0, m.turn+1
+	}
+	m.last = now
+	if time.Now().After(m.lookAgain) {
+		return dueFrom{turn: m.turn, everywhere: true}
+	}
+	return dueFrom{after: m.at, turn: m.turn}
+}
+
+// rise notes what a pass has seen that began at from: the first schedule that
+// is left is due at next, or none is.
+func (m *dueMark) rise(from dueFrom, next int64, stable time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if from.turn != m.turn {
+		return
+	}
+	at := micros(stable) - 1
+	if next > 0 {
+		at = min(at, next-1)
+	}
+	m.at = max(at, from.after)
+	if from.everywhere && from.took >= dearLook {
+		m.lookAgain = time.Now().Add(lookShare * from.took)
+	}
+}
+
+// lower notes a schedule that becomes due at next.
+func (m *dueMark) lower(next time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !next.IsZero() && micros(next) <= m.at {
+		m.at, m.turn = micros(next)-1, m.turn+1
+	}
+}
+
+// drain forgets the mark.
+func (m *dueMark) drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at, m.turn = 0, m.turn+1
+}
+
+// wakeAt tells engines that a schedule is due at an instant.
+func (c *change) wakeAt(next time.Time) {
+	c.wake(topicEngine)
+	c.after(func() { c.s.due.lower(next) })
+}
