@@ -205,6 +205,7 @@ func (r *run) bound(ctx context.Context) error {
 			}
 			r.costs(d.Name, "bare statements, "+b.Name, w)
 			r.report.Compare(d.Name, "burn-down, to bare statements, "+b.Name, Rate, l.Burn.Rate(), w.Rate())
+			r.report.Compare(d.Name, "CPU per job, all, to bare statements, "+b.Name, Time, l.Burn.Per(float64(l.Burn.CPU())), w.Per(float64(w.CPU())))
 		}
 		return nil
 	})
