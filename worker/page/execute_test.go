@@ -1,0 +1,181 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func run(t *testing.T, g belfry.PageCheck, trigger belfry.Trigger) worker.Run {
+	t.Helper()
+	return worker.Run{Job: belfry.Job{ID: 1, Trigger: trigger}, Task: task(g), Lease: 2, Log: io.Discard}
+}
+
+func TestACheckEndsWithWhatItSaw(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) })
+	f := executor(t).Execute(t.Context(), run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
+	if f.Outcome != belfry.OutcomeOK || f.Check == nil || f.Check.Code != belfry.CodeStatus || f.Output != nil || f.JobID != 1 || f.Lease != 2 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAPlainJobEndsWithTheText(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<p>"+strings.Repeat("<b>&lt;&amp;", 3)+strings.Repeat("é ", 300_000))
+	})
+	e := executor(t)
+	f := e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: "p"}, belfry.TriggerEnqueue))
+	var out struct {
+		Outcome, Digest, Text string
+		Matches               int
+		Cut                   bool
+	}
+	if err := json.Unmarshal(f.Output, &out); err != nil || f.Outcome != belfry.OutcomeOK || f.Check != nil {
+		t.Fatal(err, f)
+	}
+	if out.Outcome != "seen" || out.Matches != 1 || len(out.Text) > 256<<10 || !out.Cut || !strings.HasPrefix(out.Text, "<&<&<&é") || len(out.Digest) != 64 {
+		t.Errorf("%d bytes of text, %+v", len(out.Text), out.Outcome)
+	}
+	f = e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: ".no"}, belfry.TriggerEnqueue))
+	if f.Outcome != belfry.OutcomeError || f.NoRetry || !strings.Contains(f.Error, "finds nothing") {
+		t.Errorf("%+v", f)
+	}
+	f = e.Execute(t.Context(), run(t, belfry.PageCheck{URL: url, CSS: "p["}, belfry.TriggerEnqueue))
+	if f.Outcome != belfry.OutcomeError || !f.NoRetry || !strings.Contains(f.Error, "page.css") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A worker that stops, or whose job is canceled, has not seen that the page
+// was slow.
+func TestALookThatIsEndedByUsSaysNothingOfThePage(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 10)
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	})
+	e := executor(t)
+	for _, cause := range []error{worker.ErrCanceled, worker.ErrShutdown, worker.ErrLost} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { <-asked; cancel(cause) }()
+		f := e.Execute(ctx, run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
+		if f.Outcome == belfry.OutcomeOK || f.Check != nil {
+			t.Errorf("%v: %+v", cause, f)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, worker.ErrTimeout)
+	defer cancel()
+	f := e.Execute(ctx, run(t, belfry.PageCheck{URL: url}, belfry.TriggerCheck))
+	if f.Outcome != belfry.OutcomeOK || f.Check == nil || f.Check.Code != belfry.CodeFirstByte {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestConditionsAreJudgedByWhoeverCan(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<p>10</p>") })
+	e := New(Options{Guard: loopback, Judge: func(_ belfry.Task, a Answer, m *belfry.Measure) {
+		if a.Text == "10" && a.Matches == 1 && len(a.Body) == 9 && a.Header.Get("Content-Type") != "" {
+			m.Outcome, m.Code, m.Message = belfry.CheckFail, belfry.CodeAssertion, "ten"
+		}
+	}})
+	defer e.Close()
+	m := e.Measure(t.Context(), task(belfry.PageCheck{URL: url, CSS: "p"}))
+	want(t, m, belfry.CheckFail, belfry.CodeAssertion)
+	if m.Snapshot == nil || m.Page == nil {
+		t.Error("nothing is shown of the page")
+	}
+}
+
+func TestAPreviewShowsItsWork(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("<li>one <i class=ad>buy</i> seen 12 times", 20)+"<li>"+strings.Repeat("long ", 1000))
+	})
+	e := executor(t)
+	p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: "li", IgnoreCSS: []string{".ad"}, Ignore: []string{"seen"}, Mask: []string{"numbers"}}))
+	if p.Outcome != belfry.CheckOK || p.Page.Matches != 21 || len(p.First) != 10 || p.First[0] != "one seen 12 times" || !strings.HasPrefix(p.Page.Text, "one # times\none # times") {
+		t.Errorf("%+v", p)
+	}
+	counts, _ := json.Marshal(p.Removed)
+	if string(counts) != `[{"rule":"ignore_css[0]","text":".ad","count":20},{"rule":"ignore[0]","text":"seen","count":20},{"rule":"mask","text":"numbers","count":20}]` {
+		t.Error(string(counts))
+	}
+	if p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: "li["})); p.Code != belfry.CodeConfig {
+		t.Errorf("%+v", p)
+	}
+	if p := e.Preview(t.Context(), task(belfry.PageCheck{URL: url, CSS: ".no"})); p.Code != belfry.CodeSelectorMissing || len(p.First) != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestVetNamesTheField(t *testing.T) {
+	t.Parallel()
+	for field, g := range map[string]belfry.PageCheck{
+		"page.css":           {CSS: "p["},
+		"page.css ":          {CSS: "p::before"},
+		"page.css  ":         {CSS: strings.Repeat("a ", 2000)},
+		"page.css   ":        {CSS: "p:has(:has(a))"},
+		"page.css    ":       {CSS: "p:not(a b c)"},
+		"page.xpath":         {XPath: "//p["},
+		"page.xpath ":        {XPath: "unparsed-text('/etc/passwd')"},
+		"page.xpath  ":       {XPath: "replace(//p, 'a', 'b')"},
+		"page.json_path":     {JSONPath: ".a["},
+		"page.json_path 1":   {JSONPath: "env"},
+		"page.json_path 2":   {JSONPath: "$ENV.PATH"},
+		"page.json_path 3":   {JSONPath: "input"},
+		"page.json_path 4":   {JSONPath: "def f: f; f"},
+		"page.json_path 5":   {JSONPath: "reduce .[] as $x (0; . + $x)"},
+		"page.json_path 6":   {JSONPath: "[range(1e9)]"},
+		"page.json_path 7":   {JSONPath: `import "a" as a; .`},
+		"page.json_path 8":   {JSONPath: ".+.|.+.|.+.|.+.|.+.|.+.|.+."},
+		"page.json_path 9":   {JSONPath: `"x" * 1000000000`},
+		"page.json_path 10":  {JSONPath: "[limit(1e9; repeat(1))]"},
+		"page.json_path 11":  {JSONPath: ".[env.A]"},
+		"page.json_path 12":  {JSONPath: `"\(env)"`},
+		"page.json_path 13":  {JSONPath: "{$__prog_args}"},
+		"page.json_path 14":  {JSONPath: "{a: input}"},
+		"page.json_path 15":  {JSONPath: ".a |= 1"},
+		"page.json_path 16":  {JSONPath: "undefined_thing"},
+		"page.json_path 17":  {JSONPath: "if env then . else . end"},
+		"page.json_path 18":  {JSONPath: "try input"},
+		"page.json_path 19":  {JSONPath: "-(input)"},
+		"page.json_path 20":  {JSONPath: "@json \"\\(input)\""},
+		"page.json_path 21":  {JSONPath: ".a[input:]"},
+		"page.json_path 22":  {JSONPath: "join(tojson)"},
+		"page.ignore_css[1]": {IgnoreCSS: []string{"p", ":nonsense()"}},
+		"page.ignore[0]":     {Ignore: []string{"("}},
+		"page.ignore[1]":     {Ignore: []string{"a", "(a{1,500}){1,2}b{1,500}"}},
+	} {
+		err := Vet(task(g))
+		var e *belfry.Error
+		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != strings.Fields(field)[0] || e.Code != belfry.Invalid {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, g := range []belfry.PageCheck{
+		{}, {CSS: "body > div:nth-child(2) a[href*='>']:not(.x, .y > b) + p ~ span, h1"}, {CSS: `p:haschild(a), p:contains("a (b")`}, {CSS: `#a\,b, a[title="x, y"]`},
+		{XPath: "normalize-space(//p[@class='x']/following-sibling::*[1])"},
+		{JSONPath: ".items[0].price"}, {JSONPath: `.items[] | select(.name | test("^a")) | "\(.name): \(.price)"`},
+		{JSONPath: "[.. | .price? // empty] | sort | join(\", \")"}, {JSONPath: ".a // .b | to_entries | map(.key)"}, {JSONPath: ".[2:4] | length"},
+		{Ignore: []string{`(?i)^updated .*$`}},
+	} {
+		if err := Vet(task(g)); err != nil {
+			t.Errorf("%+v: %v", g, err)
+		}
+	}
+	if err := Vet(belfry.Task{Name: "x"}); err != nil {
+		t.Error(err)
+	}
+}

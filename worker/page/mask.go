@@ -1,0 +1,51 @@
+package page
+
+import (
+	"regexp"
+	"strings"
+)
+
+// mask puts a sign in the place of texts of one kind. A sign must not match
+// any mask itself.
+type mask struct {
+	name  string
+	apply func(text string) (string, int)
+}
+
+// masksOf gives the masks in the order in which they work: dates come first,
+// because they are made of numbers.
+func masksOf(names []string) []mask {
+	var masks []mask
+	for _, m := range []mask{{"dates", maskDates}, {"numbers", maskNumbers}} {
+		for _, name := range names {
+			if name == m.name {
+				masks = append(masks, m)
+				break
+			}
+		}
+	}
+	return masks
+}
+
+const (
+	numberSign = "#"
+	dateSign   = "[date]"
+)
+
+// numberRule takes 1,234.56 and 1 234,56 for one number each, and a sign
+// before it for a part of it where it cannot be a dash between two.
+var numberRule = regexp.MustCompile(`(^|[\s(\[=:>"])[-+−](?:` + digits + `)|` + digits)
+
+const digits = `(?:\p{Nd}{1,3}(?: \p{Nd}{3})+\b|\p{Nd}+)(?:[.,:'’]\p{Nd}+)*`
+
+func maskNumbers(text string) (string, int) {
+	n := 0
+	out := numberRule.ReplaceAllStringFunc(text, func(match string) string {
+		n++
+		if i := strings.IndexAny(match, "-+−"); i > 0 {
+			return match[:i] + numberSign // what stood before the sign stays
+		}
+		return numberSign
+	})
+	return out, n
+}

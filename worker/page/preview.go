@@ -1,0 +1,54 @@
+package page
+
+import (
+	"context"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// PreviewResult is what a page's settings make of it now, for whoever is
+// writing them.
+type PreviewResult struct {
+	belfry.Measure
+	First   []string `json:"first,omitempty" doc:"Texts of the first elements that the selector found, before the ignore rules"`
+	Removed []Taken  `json:"removed,omitempty" doc:"What each rule took out or masked"`
+}
+
+// Bounds of a preview.
+const (
+	previewMatches = 10
+	previewText    = 1 << 10 // bytes of one match
+)
+
+// Preview looks at the page once and shows its work. What was wrong, of the
+// page or of its settings, stands in the measure.
+func (e *Executor) Preview(ctx context.Context, t belfry.Task) PreviewResult {
+	m, out, ok := e.look(ctx, t)
+	p := PreviewResult{Measure: m}
+	if !ok {
+		return p
+	}
+	p.Removed = out.removed
+	for _, it := range out.found.items[:min(previewMatches, len(out.found.items))] {
+		text, cut := belfry.CleanText(tidy(shown(it, t.Page.KeepMarkup)), previewText)
+		if cut {
+			text += "…"
+		}
+		p.First = append(p.First, text)
+	}
+	return p
+}
+
+func shown(it item, markup bool) string {
+	var b strings.Builder
+	switch {
+	case it.node == nil:
+		return it.text
+	case markup:
+		writeMarkup(&b, it.node)
+	default:
+		writeText(&b, it.node)
+	}
+	return b.String()
+}
