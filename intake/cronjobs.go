@@ -32,7 +32,7 @@ func CronJobs(r io.Reader, o Options) (Result, error) {
 		return Result{}, err
 	}
 	k := &cronJobs{builder: newBuilder(o)}
-	for _, d := range documents(string(text)) {
+	for _, d := range documents(string(text), withoutAnchors) {
 		if d.fault != nil {
 			l := &Line{Number: d.at.line, Text: clip(d.first)}
 			l.fault(d.fault.at, "", "", d.fault.message, d.fault.hint)

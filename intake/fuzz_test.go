@@ -67,3 +67,48 @@ func asJSON(v any) string {
 	}
 	return string(text)
 }
+
+func FuzzGatus(f *testing.F) {
+	for _, text := range []string{
+		endpoint("https://x", "[STATUS] == any(200, 404)", "[BODY].a-b[0] != pat(*x?*)", "len([BODY]) > 1", "300 >= [RESPONSE_TIME]"),
+		"a: &a {b: c}\nendpoints:\n  - <<: *a\n    name: x\n    url: tcp://x:1\n    body: ${X}$$\n  - <<: [*a, *a]\n",
+		"alerting: {slack: {webhook-url: $X, overrides: [{group: g}], default-alert: {failure-threshold: 1e3}}}\nendpoints: [{name: a, group: g, url: \"https://x\", alerts: [{type: slack, provider-override: {a: b}}]}]",
+		"external-endpoints:\n  - name: x\n    heartbeat: {interval: 1h}\nmaintenance: {start: \"00:00\", duration: 24h, every: [Sunday, Sunday]}",
+		"endpoints: [{name: d, url: 8.8.8.8, dns: {query-name: x, query-type: mx}, conditions: [\"[BODY] == pat(*)\", \"has([BODY].x) == true\"]}]\n---\nendpoints: [{name: t, url: \"tls://x\", conditions: [\"[CERTIFICATE_EXPIRATION] > 1h\"]}]",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { soundly(t, intake.Gatus, text) })
+}
+
+func FuzzKuma(f *testing.F) {
+	for _, text := range []string{
+		`{"monitorList": [{"id": 1, "name": "x", "type": "http", "url": "https://u:p@x", "headers": "{\"a\": 1}", "interval": 1e3, "parent": 1}]}`,
+		`{"1": {"type": "dns", "name": "x", "hostname": "x", "conditions": "[{}]"}, "2": {"type": "push", "name": ""}}`,
+		`{"notificationList": [{"id": 1, "config": "{\"type\": \"smtp\", \"smtpTo\": \",\"}"}], "monitorList": {"1": {"type": "keyword", "name": "é", "keyword": "'\\", "notificationIDList": {"1": true}}}}`,
+		`[{"type": "json-query", "name": "x", "url": "http://x", "jsonPath": "a.b[0]", "expectedValue": "\u2028"}, {"type": "group", "name": "g"}]`,
+		`{"proxyList": [{"id": 1, "protocol": "http", "host": "::1", "port": "x"}], "monitorList": [{"type": "http", "name": "x", "url": "http://x", "proxyId": 1}]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { soundly(t, intake.Kuma, text) })
+}
+
+// soundly reads foreign text, which may have any fault but one of ours, and
+// reads it again to the same end.
+func soundly(t *testing.T, how reader, text string) {
+	t.Helper()
+	r, err := how(strings.NewReader(text), intake.Options{Now: now})
+	if err != nil {
+		if code := belfry.CodeOf(err); code != belfry.Invalid && code != belfry.TooLarge {
+			t.Errorf("a bare error: %v", err)
+		}
+		return
+	}
+	watched(t, r)
+	again, err := how(strings.NewReader(text), intake.Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "read again", asJSON(again), asJSON(r))
+}

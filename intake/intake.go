@@ -1,19 +1,21 @@
-// Package intake reads what other schedulers were told and says it in Belfry's
-// words: whole crontabs, and CronJobs of Kubernetes.
+// Package intake reads what other schedulers and monitors were told and says it
+// in Belfry's words: whole crontabs, CronJobs of Kubernetes, the configuration
+// of Gatus and the backup of Uptime Kuma.
 //
 // Each entry of a file becomes one [Line]: what it means in plain words, when
-// it runs next, the task and the schedule it became, and notes on what Belfry
-// does otherwise. A faulty entry is a Line with its fault, by line and column,
+// it runs next, what it became, such as a task and a schedule, or a monitor, and
+// notes on what Belfry does otherwise. A faulty entry is a Line with its fault, by line and column,
 // and does not keep the others from being read; it is not in the manifest. The
 // manifest is always valid, and applying it twice changes nothing.
 //
 // What is carried over behaves as it did, not as Belfry's defaults would have
 // it: an entry of a crontab may overlap with itself, is not retried, is not
 // made up for and has the longest timeout there is, because cron does no more.
-// Names are made of the commands, so the same file gives the same names.
+// Names are made of the commands, and those of monitors of their names, so the
+// same file gives the same names.
 //
 // Nothing here does I/O but for the reader it is given, which is read up to
-// [MaxSize] bytes.
+// [MaxSize] or [MaxBackup] bytes.
 package intake
 
 import (
@@ -32,8 +34,9 @@ import (
 
 // Limits of a file.
 const (
-	MaxSize  = 1 << 20 // bytes
-	MaxLines = 10_000  // lines of a crontab, or CronJobs
+	MaxSize   = 1 << 20 // bytes
+	MaxBackup = 8 << 20 // bytes of a backup of Uptime Kuma, which is wordy
+	MaxLines  = 10_000  // lines of a crontab, CronJobs, or monitors
 )
 
 // maxGrown bounds what variables add to the entries of a file, in bytes. A
@@ -48,7 +51,7 @@ type Options struct {
 	Namespace string    // of what is made; default: none is written, and whoever applies it decides
 	Zone      string    // where times are read that have no zone of their own; default: UTC
 	Format    Format    // of a crontab; default: found out
-	Queue     string    // lane of the tasks; default: default
+	Queue     string    // lane of the tasks, or of the checks of monitors; default: default, or checks
 	Now       time.Time // next times lie after it; default: the time of the call
 }
 
@@ -73,11 +76,14 @@ type Result struct {
 type Line struct {
 	Number   int                `json:"number" doc:"Where it begins in the file, from 1"`
 	Column   int                `json:"column,omitempty" doc:"Of the fault, in its own line, from 1; 0: there is none"`
-	Text     string             `json:"text" doc:"As it was written; of a CronJob its name and schedule"`
+	Text     string             `json:"text" doc:"As it was written; of a CronJob its name and schedule, of a monitor its name and target"`
 	Means    string             `json:"means,omitempty" doc:"When it runs, in a plain sentence"`
 	Next     []time.Time        `json:"next,omitempty" doc:"Its next three times"`
 	Schedule string             `json:"schedule,omitempty" doc:"Name of the schedule it became"`
 	Task     string             `json:"task,omitempty" doc:"Name of the task it became; entries that run the same share one"`
+	Monitor  string             `json:"monitor,omitempty" doc:"Name of the monitor it became"`
+	Channel  string             `json:"channel,omitempty" doc:"Name of the channel it became"`
+	Window   string             `json:"window,omitempty" doc:"Name of the maintenance window it became; entries with the same times share one"`
 	Notes    []string           `json:"notes,omitempty" doc:"What Belfry does otherwise, or cannot carry over"`
 	Err      *belfry.FieldError `json:"error,omitempty" doc:"Why it was not carried over"`
 }
@@ -124,13 +130,15 @@ func looksLikeYAML(text []byte) bool {
 	return false
 }
 
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+func readAll(r io.Reader) ([]byte, error) { return readUpTo(r, MaxSize) }
+
+func readUpTo(r io.Reader, limit int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
 		return nil, belfry.InvalidField("file", "", "cannot be read: "+err.Error(), "")
 	}
-	if len(text) > MaxSize {
-		return nil, belfry.Errorf(belfry.TooLarge, "the file has more than %d bytes", MaxSize).WithHint("split it")
+	if len(text) > limit {
+		return nil, belfry.Errorf(belfry.TooLarge, "the file has more than %d bytes", limit).WithHint("split it")
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }

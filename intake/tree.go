@@ -23,12 +23,14 @@ const maxKeys = 5000
 // tree is a document as data: a mapping, a list or a text, and where it
 // begins. Texts are what a person wrote, not what YAML takes them for.
 type tree struct {
-	at    place
-	kind  treeKind
-	text  string
-	list  []*tree
-	keys  []string // of a mapping, in their order
-	table map[string]*tree
+	at       place
+	kind     treeKind
+	text     string
+	list     []*tree
+	keys     []string // of a mapping, in their order
+	table    map[string]*tree
+	size     int  // values in it, itself included
+	anchored bool // it stands there to be copied
 }
 
 type treeKind int
@@ -68,9 +70,17 @@ type misread struct {
 
 func (m *misread) Error() string { return m.message }
 
+// anchors says whether the anchors, aliases and merge keys of YAML are read.
+type anchors bool
+
+const (
+	withAnchors    anchors = true
+	withoutAnchors anchors = false
+)
+
 // documents reads each document of a file by itself, so that a fault in one
 // does not hide the others.
-func documents(text string) []document {
+func documents(text string, a anchors) []document {
 	if s := strings.TrimSpace(text); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		text = strings.ReplaceAll(text, "\t", " ") // JSON may be indented with tabs, YAML not
 	}
@@ -82,7 +92,7 @@ func documents(text string) []document {
 			continue
 		}
 		if part := strings.Join(lines[from:i], ""); says(part) {
-			if d := readDocument(part, from); d.root != nil || d.fault != nil {
+			if d := readDocument(part, from, a); d.root != nil || d.fault != nil {
 				docs = append(docs, d)
 			}
 		}
@@ -111,7 +121,7 @@ func marks(line, marker string) bool {
 // readDocument reads a part of a file that begins behind so many lines. The
 // parser is not ours: should it panic, the document is at fault and not the
 // program.
-func readDocument(text string, before int) (d document) {
+func readDocument(text string, before int, a anchors) (d document) {
 	first, line := firstLine(text)
 	d.first, d.at = line, place{line: before + 1 + first, column: 1}
 	fail := func(t *token.Token, message, hint string) document {
@@ -141,11 +151,15 @@ func readDocument(text string, before int) (d document) {
 		}
 		return fail(nil, "is not YAML: "+err.Error(), hint)
 	}
+	g := grower{before: before}
+	if a {
+		g.known = map[string]*tree{}
+	}
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
 			continue
 		}
-		root, bad := growTree(doc.Body, before, d.at)
+		root, bad := g.tree(doc.Body, d.at)
 		if bad != nil {
 			return document{first: line, at: d.at, fault: bad}
 		}
@@ -225,62 +239,4 @@ func tooMany(tokens token.Tokens) *token.Token {
 		}
 	}
 	return nil
-}
-
-// growTree makes data of a node. What makes YAML more than data is refused.
-func growTree(node ast.Node, before int, parent place) (*tree, *misread) {
-	t := &tree{at: placeOf(node.GetToken(), before, parent)}
-	switch n := node.(type) {
-	case *ast.NullNode:
-	case *ast.StringNode:
-		t.kind, t.text = scalar, n.Value
-	case *ast.LiteralNode:
-		t.kind, t.text = scalar, n.Value.Value
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		t.kind, t.text = scalar, node.GetToken().Value
-	case *ast.SequenceNode:
-		t.kind = sequence
-		for _, item := range n.Values {
-			sub, bad := growTree(item, before, t.at)
-			if bad != nil {
-				return nil, bad
-			}
-			t.list = append(t.list, sub)
-		}
-	case *ast.MappingNode:
-		return t.grow(n.Values, before)
-	case *ast.MappingValueNode:
-		return t.grow([]*ast.MappingValueNode{n}, before)
-	default:
-		return nil, &misread{t.at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
-	}
-	return t, nil
-}
-
-func (t *tree) grow(pairs []*ast.MappingValueNode, before int) (*tree, *misread) {
-	t.kind, t.table = mapping, map[string]*tree{}
-	for i, pair := range pairs {
-		at := placeOf(pair.Key.GetToken(), before, t.at)
-		if i == 0 {
-			t.at = at
-		}
-		var key string
-		switch k := pair.Key.(type) {
-		case *ast.StringNode:
-			key = k.Value
-		case *ast.MergeKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MappingKeyNode:
-			return nil, &misread{at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
-		default:
-			key = pair.Key.GetToken().Value
-		}
-		if t.table[key] != nil {
-			return nil, &misread{at, fmt.Sprintf("%q stands twice", key), ""}
-		}
-		sub, bad := growTree(pair.Value, before, at)
-		if bad != nil {
-			return nil, bad
-		}
-		t.keys, t.table[key] = append(t.keys, key), sub
-	}
-	return t, nil
 }

@@ -1,0 +1,124 @@
+package intake
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// told is one alert of an endpoint: which channel is told of what.
+type told struct {
+	channel string
+	on      []belfry.NoticeType
+	remind  belfry.Duration
+}
+
+// What an alert of Gatus is about. A target that flaps is told of once instead
+// of with every change, and one of which nothing is known would else be silent.
+var (
+	wrong    = []belfry.NoticeType{belfry.NoticeDown, belfry.NoticeFlapping, belfry.NoticeStale}
+	resolved = []belfry.NoticeType{belfry.NoticeDown, belfry.NoticeUp, belfry.NoticeFlapping, belfry.NoticeSteady, belfry.NoticeStale, belfry.NoticeFresh}
+)
+
+func (g *gatus) tellAll(monitor string, list []told) {
+	for _, t := range list {
+		g.reminded = g.reminded || t.remind > 0
+		g.tell(monitor, t.channel, t.on, t.remind)
+	}
+}
+
+// alerts reads who is told of an endpoint, and after how many failures. Belfry
+// counts them once for a monitor, and not for each alert.
+func (g *gatus) alerts(e *entry, t *tree, group string, m *belfry.Monitor) []told {
+	var list []told
+	failures, passes := map[int]bool{}, map[int]bool{}
+	for i, a := range t.get("alerts").list {
+		path := numbered("alerts", i)
+		p := g.providers[a.get("type").text]
+		if p == nil {
+			e.notef("%s: nobody is told, because %s is not set up under alerting", path, orWord(clip(a.get("type").text), "its type"))
+			continue
+		}
+		l := layered{a, p.base.get("default-alert")}
+		if strings.EqualFold(l.get("enabled").text, "false") {
+			e.notef("%s is disabled and left out", path)
+			continue
+		}
+		var override *tree
+		if o := a.get("provider-override"); !o.empty() {
+			override = o
+		}
+		sub := newEntry(e.at, e.name+", "+path, "") // a channel with a fault is none of the monitor's
+		name, ok := g.channel(sub, p, group, override)
+		e.Notes = append(e.Notes, sub.Notes...)
+		if !ok {
+			why := "could not be carried over"
+			if sub.Err != nil {
+				why += ": " + sub.Err.Message
+			}
+			e.notef("%s: nobody is told, because the channel %s %s", path, clip(p.kind), why)
+			continue
+		}
+		failures[g.count(e, path+".failure-threshold", l.get("failure-threshold"), 3)] = true
+		passes[g.count(e, path+".success-threshold", l.get("success-threshold"), 2)] = true
+		list = append(list, told{name, g.about(l), g.reminder(e, path, l)})
+		if text := g.text(e, l.get("description"), path+".description"); text != "" {
+			m.Description = describeName(m.Name, t.get("name").text, text)
+		}
+	}
+	m.Confirm.Failures = g.threshold(e, "failure-threshold", failures)
+	m.Recover.Passes = g.threshold(e, "success-threshold", passes)
+	if m.Confirm.Failures > 0 && m.Heartbeat == nil {
+		m.Confirm.Retry = belfry.Duration(-time.Second) // Gatus looks again in its turn
+	}
+	return list
+}
+
+func (g *gatus) about(l layered) []belfry.NoticeType {
+	on := wrong
+	if truth(l.get("send-on-resolved")) {
+		on = resolved
+	}
+	return slices.Clone(on)
+}
+
+func (g *gatus) reminder(e *entry, path string, l layered) belfry.Duration {
+	d := g.span(e, l.get("minimum-reminder-interval"), path+".minimum-reminder-interval")
+	if d == 0 {
+		return 0
+	}
+	within := min(max(d, belfry.MinRemind), belfry.MaxRemind)
+	if within != d {
+		e.notef("%s.minimum-reminder-interval is %s, which Belfry takes as %s", path, d, within)
+	}
+	return within
+}
+
+// count is a threshold of an alert.
+func (g *gatus) count(e *entry, path string, t *tree, otherwise int) int {
+	n := whole(t, 0)
+	if n == 0 {
+		return otherwise
+	}
+	if n > belfry.MaxThreshold {
+		e.notef("%s is %d, which Belfry takes as %d", path, n, belfry.MaxThreshold)
+		return belfry.MaxThreshold
+	}
+	return n
+}
+
+// threshold is the lowest of those that alerts ask for.
+func (g *gatus) threshold(e *entry, key string, asked map[int]bool) int {
+	list := slices.Sorted(maps.Keys(asked))
+	if len(list) == 0 {
+		return 0
+	}
+	if len(list) > 1 {
+		e.notef("its alerts have different values of %s: %s; a monitor has one, and it is %d", key, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(list), "[]")), ", "), list[0])
+	}
+	return list[0]
+}

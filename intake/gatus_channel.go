@@ -1,0 +1,178 @@
+package intake
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// provider is one entry of alerting: a way to tell people.
+type provider struct {
+	kind     string
+	base     *tree
+	groups   map[string]*tree // what is otherwise for a group
+	channels map[string]string
+}
+
+// alerting reads the providers. Each is a channel, and one more for every
+// group that overrides it.
+func (g *gatus) alerting(t *tree) {
+	for _, kind := range t.keys {
+		if g.providers[kind] != nil || t.table[kind].empty() {
+			continue
+		}
+		p := &provider{kind: kind, base: t.table[kind], groups: map[string]*tree{}, channels: map[string]string{}}
+		g.providers[kind] = p
+		g.provider(p, "", nil)
+		for _, o := range p.base.get("overrides").list {
+			if group := o.get("group").text; p.groups[group] == nil {
+				p.groups[group] = o
+				g.provider(p, group, o)
+			}
+		}
+	}
+}
+
+func (g *gatus) provider(p *provider, group string, override *tree) {
+	name, at := p.kind, p.base.at
+	if override != nil {
+		name, at = p.kind+" of "+group, override.at
+	}
+	e := newEntry(at, name, "alerting: "+name)
+	made, ok := g.channel(e, p, group, nil)
+	if ok {
+		e.Channel, e.Means = made, "Tells people by "+p.kind+"."
+	}
+	g.done(e)
+}
+
+// channel is the name of the channel that tells of a group, perhaps with what
+// an alert says otherwise. It is made when it is not there.
+func (g *gatus) channel(e *entry, p *provider, group string, alert *tree) (string, bool) {
+	override := p.groups[group]
+	key := fmt.Sprintf("%p %p", override, alert)
+	if name, made := p.channels[key]; made {
+		return name, name != ""
+	}
+	layers := layered{p.base}
+	if override != nil {
+		layers = append(layered{override}, layers...)
+	}
+	if alert != nil {
+		layers = append(layered{alert}, layers...)
+	}
+	c := belfry.Channel{Name: stem(p.kind, "channel")}
+	if override != nil {
+		c.Name = stem(p.kind+"-"+group, c.Name)
+	}
+	c.Name = g.channels.free(c.Name)
+	g.fill(e, &c, p.kind, layers)
+	p.channels[key] = ""
+	if e.Err == nil && g.addChannel(e, c) {
+		p.channels[key] = c.Name
+	}
+	return p.channels[key], p.channels[key] != ""
+}
+
+// layered is what a provider says, with what overrides it in front.
+type layered []*tree
+
+func (l layered) get(keys ...string) *tree {
+	for _, t := range l {
+		if found := t.get(keys...); found.kind != nothing {
+			return found
+		}
+	}
+	return &tree{at: l[len(l)-1].at}
+}
+
+// left notes what stands there besides the known keys.
+func (l layered) left(e *entry, known ...string) {
+	known = append(known, "default-alert", "overrides", "group")
+	for _, t := range l {
+		e.leave(t, "", known...)
+	}
+}
+
+// fill writes the settings of a channel.
+func (g *gatus) fill(e *entry, c *belfry.Channel, kind string, l layered) {
+	secret := func(key string) belfry.Secret { return g.secret(e, l.get(key), key) }
+	text := func(key string) string { return g.text(e, l.get(key), key) }
+	switch kind {
+	case "slack", "mattermost", "rocketchat":
+		c.Slack = &belfry.SlackChannel{URL: secret("webhook-url")}
+		l.left(e, "webhook-url")
+	case "discord":
+		c.Discord = &belfry.DiscordChannel{URL: secret("webhook-url")}
+		l.left(e, "webhook-url")
+	case "teams", "teams-workflows":
+		c.Teams = &belfry.TeamsChannel{URL: secret("webhook-url")}
+		if kind == "teams" {
+			e.notef("Belfry posts what a workflow of Teams takes, and connectors do not: make a workflow and write its URL into the channel")
+		}
+		l.left(e, "webhook-url")
+	case "telegram":
+		c.Telegram = &belfry.TelegramChannel{Token: secret("token"), Chat: text("id"), API: text("api-url")}
+		l.left(e, "token", "id", "api-url")
+	case "pagerduty":
+		c.PagerDuty = &belfry.PagerDutyChannel{RoutingKey: secret("integration-key")}
+		l.left(e, "integration-key")
+	case "ntfy":
+		c.Ntfy = &belfry.NtfyChannel{Server: text("url"), Topic: text("topic"), Token: secret("token")}
+		l.left(e, "url", "topic", "token")
+	case "email":
+		c.Email = g.email(e, l)
+		l.left(e, "from", "username", "password", "host", "port", "to")
+	case "custom":
+		c.Webhook = &belfry.WebhookChannel{URL: secret("url")}
+		for _, name := range l.get("headers").keys {
+			if c.Webhook.Headers == nil {
+				c.Webhook.Headers = map[string]belfry.Secret{}
+			}
+			c.Webhook.Headers[name] = g.secret(e, l.get("headers", name), "headers."+clip(name))
+		}
+		e.notef("Belfry posts its own JSON: method, body and placeholders are not carried over, and what takes it must read it")
+		l.left(e, "url", "headers", "method", "body", "placeholders")
+	default:
+		e.fault(l[0].at, "", "", "is a kind of channel that Belfry does not have", "a webhook or a command can reach it")
+	}
+}
+
+func (g *gatus) email(e *entry, l layered) *belfry.EmailChannel {
+	m := &belfry.EmailChannel{
+		Host: g.text(e, l.get("host"), "host"), From: g.text(e, l.get("from"), "from"), User: g.text(e, l.get("username"), "username"),
+		Password: g.secret(e, l.get("password"), "password"),
+	}
+	m.Port = whole(l.get("port"), 0)
+	if m.Port == 465 {
+		m.TLS = "implicit"
+	}
+	if m.User == "" && m.Password != "" {
+		m.User = m.From // as Gatus does
+	}
+	m.To = addresses(g.text(e, l.get("to"), "to"))
+	return m
+}
+
+// addresses are those of a list with commas.
+func addresses(text string) []string {
+	var list []string
+	for to := range strings.SplitSeq(text, ",") {
+		if to = strings.TrimSpace(to); to != "" {
+			list = append(list, to)
+		}
+	}
+	return list
+}
+
+// whole is a whole number from 0, or what stands in for it.
+func whole(t *tree, otherwise int) int {
+	n, err := strconv.ParseFloat(t.text, 64)
+	if err != nil || n < 0 || n > math.MaxInt32 || n != math.Trunc(n) {
+		return otherwise
+	}
+	return int(n)
+}

@@ -1,0 +1,280 @@
+package intake
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// judging is what the conditions of one endpoint of Gatus become.
+type judging struct {
+	kind   belfry.Kind
+	status *codes // codes that are right; nil: nothing was said of them
+	exprs  []string
+	mail   bool     // of DNS: the answers are those of an MX
+	answer []string // of DNS: what must be among the answers
+	expect string   // of TCP and WebSocket: what must come back
+	days   int      // of a certificate
+	loose  map[string]bool
+	fits   map[string]*codes // known of the whole file
+}
+
+// inverted is why a condition that wants a target to be broken is refused.
+const inverted = "wants the target not to answer, which no monitor of Belfry means by up"
+
+// side is one side of a condition.
+type side struct {
+	is   sideKind
+	text string // of a literal, or the path into the body in jq's language, or the name of a header
+}
+
+type sideKind int
+
+const (
+	literal sideKind = iota
+	ofStatus
+	ofTime
+	ofIP
+	ofConnected
+	ofCode
+	ofCertificate
+	ofDomain
+	ofBody
+	ofPath
+	ofLength
+	ofBeing
+	ofHeader
+	unsayable
+)
+
+var placeholders = map[string]sideKind{
+	"[STATUS]": ofStatus, "[RESPONSE_TIME]": ofTime, "[IP]": ofIP, "[CONNECTED]": ofConnected, "[DNS_RCODE]": ofCode,
+	"[CERTIFICATE_EXPIRATION]": ofCertificate, "[DOMAIN_EXPIRATION]": ofDomain, "[BODY]": ofBody,
+}
+
+var operators = []string{" == ", " != ", " <= ", " >= ", " > ", " < "}
+
+// flipped is the operator that means the same with the sides swapped.
+var flipped = map[string]string{"==": "==", "!=": "!=", "<=": ">=", ">=": "<=", "<": ">", ">": "<"}
+
+// add takes in one condition, or says why it cannot be said.
+func (j *judging) add(text string) (why string) {
+	if len(text) > belfry.MaxCondition {
+		return fmt.Sprintf("has more than %d bytes", belfry.MaxCondition)
+	}
+	for _, op := range operators {
+		left, right, found := strings.Cut(text+" ", op)
+		if !found {
+			continue
+		}
+		right, _, _ = strings.Cut(right, op)
+		l, r := sideOf(left), sideOf(right)
+		op = strings.TrimSpace(op)
+		if l.is == literal {
+			l, r, op = r, l, flipped[op]
+		}
+		switch {
+		case l.is == literal:
+			return "compares two texts"
+		case l.is == unsayable || r.is == unsayable:
+			return "has something that Belfry has no word for"
+		case r.is != literal:
+			return j.both(l, op, r)
+		}
+		return j.one(l, op, r.text)
+	}
+	return "is not a condition: it has no operator with blanks around it"
+}
+
+func sideOf(text string) side {
+	text = strings.TrimSpace(text)
+	upper := strings.ToUpper(text)
+	if is := placeholders[upper]; is != literal {
+		return side{is: is}
+	}
+	for prefix, is := range map[string]sideKind{"len(": ofLength, "has(": ofBeing} {
+		inner, called := strings.CutPrefix(text, prefix)
+		if !called || !strings.HasSuffix(inner, ")") {
+			continue
+		}
+		s := sideOf(strings.TrimSuffix(inner, ")"))
+		switch s.is {
+		case ofBody:
+			return side{is, "."}
+		case ofPath:
+			return side{is, s.text}
+		}
+		return side{is: unsayable}
+	}
+	switch {
+	case strings.HasPrefix(upper, "[BODY].") || strings.HasPrefix(upper, "[BODY]["):
+		if path, ok := jqPath(text[len("[BODY]"):]); ok {
+			return side{ofPath, path}
+		}
+		return side{is: unsayable}
+	case strings.HasPrefix(upper, "[HEADER]."):
+		return side{ofHeader, text[len("[HEADER]."):]}
+	case strings.HasPrefix(upper, "[CONTEXT]"), strings.HasPrefix(text, "age("):
+		return side{is: unsayable}
+	}
+	return side{literal, text}
+}
+
+var (
+	plainKey   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	indexRule  = regexp.MustCompile(`^\[([0-9]{1,9})\]`)
+	keyEndRule = regexp.MustCompile(`[.\[]`)
+	wordRule   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_ .:/-]*$`)
+)
+
+// jqPath writes a path such as .data[0].user-id in jq's language.
+func jqPath(path string) (string, bool) {
+	var b strings.Builder
+	for path != "" {
+		if at := indexRule.FindString(path); at != "" {
+			if b.Len() == 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(at)
+			path = path[len(at):]
+			continue
+		}
+		path = strings.TrimPrefix(path, ".")
+		end := len(path)
+		if at := keyEndRule.FindStringIndex(path); at != nil {
+			end = at[0]
+		}
+		key := path[:end]
+		switch {
+		case key == "" || strings.ContainsAny(key, "]*?()\"'\\ "):
+			return "", false
+		case plainKey.MatchString(key):
+			b.WriteString("." + key)
+		default:
+			b.WriteString(`."` + key + `"`)
+		}
+		path = path[end:]
+	}
+	return b.String(), b.Len() > 0
+}
+
+// both compares two parts of a body.
+func (j *judging) both(l side, op string, r side) string {
+	if !j.hasJSON() || l.is != ofPath || r.is != ofPath {
+		return "compares two things of which Belfry can compare one with a fixed text"
+	}
+	if op != "==" && op != "!=" {
+		j.expr("%s %s %s", number(l.text), op, number(r.text))
+		return ""
+	}
+	j.expr("%s %s %s", asText(l.text), op, asText(r.text))
+	return ""
+}
+
+func (j *judging) hasJSON() bool { return j.kind == belfry.KindHTTP || j.kind == belfry.KindWebSocket }
+
+func (j *judging) expr(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(j.exprs, text) {
+		j.exprs = append(j.exprs, text)
+	}
+}
+
+// one compares a part of an answer with a fixed text.
+func (j *judging) one(l side, op, text string) string {
+	switch l.is {
+	case ofStatus:
+		return j.statusIs(op, text)
+	case ofTime:
+		return j.lasts(op, text)
+	case ofIP:
+		return j.textual("ip", op, text)
+	case ofConnected:
+		return means(op, text, "true", inverted)
+	case ofCode:
+		if j.kind != belfry.KindDNS {
+			return "is about DNS, and this endpoint is not"
+		}
+		return means(op, text, "NOERROR", "wants a look-up to fail, which no monitor of Belfry means by up")
+	case ofCertificate:
+		return j.certificate(op, text)
+	case ofDomain:
+		return "is about the registration of a domain, which Belfry does not look up"
+	case ofHeader:
+		if !j.hasJSON() {
+			return "is about headers, and this endpoint has none"
+		}
+		return j.textual("header("+quote(l.text)+")", op, text)
+	case ofBody:
+		return j.bodyIs(op, text)
+	}
+	if !j.hasJSON() {
+		return "is about JSON, which an answer of this kind is not read as"
+	}
+	return j.pathIs(l, op, text)
+}
+
+// means drops a condition that says what Belfry takes for granted.
+func means(op, text, granted, otherwise string) string {
+	if op == "==" && strings.EqualFold(text, granted) || op == "!=" && granted == "true" && strings.EqualFold(text, "false") {
+		return ""
+	}
+	return otherwise
+}
+
+func (j *judging) pathIs(l side, op, text string) string {
+	switch l.is {
+	case ofLength:
+		n, ok := integer(text)
+		if !ok {
+			return "compares a length with what is not a number"
+		}
+		j.loose["len"] = true
+		j.expr("jq(%s) %s %d", quote(join(l.text, "length")), op, n)
+	case ofBeing:
+		want := strings.EqualFold(text, "true")
+		if !want && !strings.EqualFold(text, "false") || op != "==" && op != "!=" {
+			return "compares has() with neither true nor false"
+		}
+		if want == (op == "==") {
+			j.expr("jq(%s) != nil", quote(l.text))
+		} else {
+			j.expr("jq(%s) == nil", quote(l.text))
+		}
+	default:
+		if op == "==" || op == "!=" {
+			return j.textual(value(l.text, text), op, text)
+		}
+		n, ok := integer(text)
+		if !ok {
+			return "orders what is not a number"
+		}
+		j.expr("%s %s %d", number(l.text), op, n)
+	}
+	return ""
+}
+
+// join puts a filter behind a path of jq.
+func join(path, filter string) string {
+	if path == "." {
+		return filter
+	}
+	return path + " | " + filter
+}
+
+// value is a value of the body, to be compared with a text. Only a word that no
+// number or other value is written like can do without making it a text first.
+func value(path, text string) string {
+	if wordRule.MatchString(text) && text != "true" && text != "false" && text != "null" {
+		return "jq(" + quote(path) + ")"
+	}
+	return asText(path)
+}
+
+// asText is a value of the body as Gatus compares it: as text, whatever it is.
+func asText(path string) string { return "jq(" + quote(join(path, "tostring")) + ")" }
+
+// number is a value as Gatus orders it: what is no number is 0.
+func number(path string) string { return "jq(" + quote(join(path, "tonumber? // 0")) + ")" }

@@ -1,0 +1,153 @@
+package intake
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// maxCopied bounds what aliases stand for in one document, in values. A small
+// file would otherwise make work without end.
+const maxCopied = 1 << 20
+
+// grower makes data of the nodes of one document.
+type grower struct {
+	before int              // lines in front of the document
+	known  map[string]*tree // what anchors stand for; nil: they are not read
+	copied int              // values that aliases have stood for
+}
+
+// tree makes data of a node. What makes YAML more than data is refused, but
+// for anchors where they are read.
+func (g *grower) tree(node ast.Node, parent place) (*tree, *misread) {
+	t := &tree{at: placeOf(node.GetToken(), g.before, parent), size: 1}
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.StringNode:
+		t.kind, t.text = scalar, n.Value
+	case *ast.LiteralNode:
+		t.kind, t.text = scalar, n.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		t.kind, t.text = scalar, node.GetToken().Value
+	case *ast.SequenceNode:
+		t.kind = sequence
+		for _, item := range n.Values {
+			sub, bad := g.tree(item, t.at)
+			if bad != nil {
+				return nil, bad
+			}
+			t.list, t.size = append(t.list, sub), t.size+sub.size
+		}
+	case *ast.MappingNode:
+		return g.mapping(t, n.Values)
+	case *ast.MappingValueNode:
+		return g.mapping(t, []*ast.MappingValueNode{n})
+	case *ast.AnchorNode:
+		return g.anchor(n, t.at)
+	case *ast.AliasNode:
+		return g.alias(n, t.at)
+	default:
+		return nil, g.refuse(t.at)
+	}
+	return t, nil
+}
+
+func (g *grower) refuse(at place) *misread {
+	if g.known != nil {
+		return &misread{at, "is a YAML tag or a key that is no text, which are not read here", "write the value out"}
+	}
+	return &misread{at, "is a YAML anchor, alias, merge key or tag, which are not read here", "write the value out"}
+}
+
+func (g *grower) anchor(n *ast.AnchorNode, at place) (*tree, *misread) {
+	if g.known == nil || n.Name == nil || n.Value == nil {
+		return nil, g.refuse(at)
+	}
+	t, bad := g.tree(n.Value, at)
+	if bad != nil {
+		return nil, bad
+	}
+	t.anchored = true
+	g.known[n.Name.GetToken().Value] = t
+	return t, nil
+}
+
+// alias is the same tree once more: nothing is copied, but whoever reads it
+// reads it again.
+func (g *grower) alias(n *ast.AliasNode, at place) (*tree, *misread) {
+	if g.known == nil || n.Value == nil {
+		return nil, g.refuse(at)
+	}
+	t := g.known[n.Value.GetToken().Value]
+	if t == nil {
+		return nil, &misread{at, "is an alias of an anchor that is not there", ""}
+	}
+	if g.copied += t.size; g.copied > maxCopied {
+		return nil, &misread{at, "is one alias more than can be followed", "write fewer, or split the file"}
+	}
+	return t, nil
+}
+
+func (g *grower) mapping(t *tree, pairs []*ast.MappingValueNode) (*tree, *misread) {
+	t.kind, t.table = mapping, map[string]*tree{}
+	var merged []*tree
+	for i, pair := range pairs {
+		at := placeOf(pair.Key.GetToken(), g.before, t.at)
+		if i == 0 {
+			t.at = at
+		}
+		var key string
+		switch k := pair.Key.(type) {
+		case *ast.StringNode:
+			key = k.Value
+		case *ast.MergeKeyNode:
+			if g.known == nil {
+				return nil, g.refuse(at)
+			}
+			from, bad := g.merge(pair.Value, at)
+			if bad != nil {
+				return nil, bad
+			}
+			merged = append(merged, from...)
+			continue
+		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MappingKeyNode:
+			return nil, g.refuse(at)
+		default:
+			key = pair.Key.GetToken().Value
+		}
+		if t.table[key] != nil {
+			return nil, &misread{at, fmt.Sprintf("%q stands twice", key), ""}
+		}
+		sub, bad := g.tree(pair.Value, at)
+		if bad != nil {
+			return nil, bad
+		}
+		t.keys, t.table[key], t.size = append(t.keys, key), sub, t.size+sub.size
+	}
+	for _, from := range merged { // what is written counts before what is merged
+		for _, key := range from.keys {
+			if t.table[key] == nil {
+				t.keys, t.table[key], t.size = append(t.keys, key), from.table[key], t.size+from.table[key].size
+			}
+		}
+	}
+	return t, nil
+}
+
+// merge is the mappings behind a merge key.
+func (g *grower) merge(node ast.Node, at place) ([]*tree, *misread) {
+	from, bad := g.tree(node, at)
+	if bad != nil {
+		return nil, bad
+	}
+	list := []*tree{from}
+	if from.kind == sequence {
+		list = from.list
+	}
+	for _, t := range list {
+		if t.kind != mapping {
+			return nil, &misread{at, "merges what is not a mapping", ""}
+		}
+	}
+	return list, nil
+}
