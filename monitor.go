@@ -127,7 +127,9 @@ func (m Monitor) WithDefaults() Monitor {
 		m.Confirm.Failures, m.Recover.Passes = or(m.Confirm.Failures, 1), or(m.Recover.Passes, 1)
 	} else {
 		m.Check = m.Check.checkDefaults()
-		m.Confirm.Retry = or(m.Confirm.Retry, min(max(m.pace()/3, Duration(time.Second)), Duration(20*time.Second)))
+		if m.Confirm.Retry = or(m.Confirm.Retry, confirmRetry(m.pace())); m.Confirm.Retry < 0 {
+			m.Confirm.Retry = -Duration(time.Second) // any is as good
+		}
 	}
 	if m.Confirm.For == 0 {
 		m.Confirm.Failures = or(m.Confirm.Failures, DefaultFailures)
@@ -142,13 +144,17 @@ func (m Monitor) WithDefaults() Monitor {
 	return m
 }
 
+// confirmRetry is a third of the time between two checks, in whole seconds.
+func confirmRetry(pace Duration) Duration {
+	return min(max((pace/3)/Duration(time.Second)*Duration(time.Second), Duration(time.Second)), Duration(20*time.Second))
+}
+
 // checkDefaults are a task's, with those of a check: it is quick, and what
 // failed is looked at again by the monitor and not by the queue.
 func (t Task) checkDefaults() Task {
 	t.Queue = or(t.Queue, ChecksQueue)
 	t.Timeout = or(t.Timeout, DefaultCheckTimeout)
 	t.Retry = Retry{MaxAttempts: 1, OnLost: OnLostFail}
-	t.Namespace, t.Name = "", ""
 	t = t.WithDefaults()
 	t.Namespace = ""
 	return t

@@ -238,7 +238,9 @@ func (h HTTP) withDefaults() HTTP {
 func (g PageCheck) withDefaults() PageCheck {
 	g.MaxBody = or(g.MaxBody, DefaultMaxPage)
 	g.Baseline = or(g.Baseline, BaselineRolling)
-	g.Confirm = or(g.Confirm, DefaultRecheck)
+	if g.Confirm = or(g.Confirm, DefaultRecheck); g.Confirm < 0 {
+		g.Confirm = -Duration(time.Second) // any is as good
+	}
 	g.KeepVersions = or(g.KeepVersions, DefaultVersions)
 	return g
 }

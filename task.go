@@ -13,7 +13,7 @@ import (
 // namespace, a kind, and the settings of that kind.
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
-	Name        string          `json:"name" doc:"Unique in the namespace"`
+	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
 	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http,page,tcp,dns,tls,ping,grpc,websocket" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -16,13 +18,13 @@ func (s *Server) definitionRoutes() {
 	type applying struct {
 		Namespace string `query:"namespace" doc:"For definitions that name none, and the one that prune is about; default: the token's namespace, or default"`
 		DryRun    bool   `query:"dry_run" doc:"Only say what would change; the scope read is enough"`
-		Prune     bool   `query:"prune" doc:"Delete calendars, tasks and schedules of the namespace that the manifest does not name"`
+		Prune     bool   `query:"prune" doc:"Delete what the namespace has and the manifest does not name"`
 	}
 	serveBody(s, endpoint{
 		// The handler asks for admin, unless it is a dry run.
 		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: belfry.ScopeRead,
 		timeout: applyTimeout, maxBody: s.opts.MaxApply,
-		summary: "Make queues, calendars, tasks and schedules as a manifest says",
+		summary: "Make queues, calendars, tasks, schedules, monitors and who is told of them as a manifest says",
 		doc:     "All of it or nothing, in one transaction. Without dry_run it needs the scope admin; queues need a token for all namespaces.",
 	}, func(ctx context.Context, c *call, in *applying, m belfry.Manifest) (belfry.Applied, error) {
 		o := belfry.ApplyOptions{DryRun: in.DryRun, Prune: in.Prune}
@@ -43,18 +45,19 @@ func (s *Server) definitionRoutes() {
 	}
 	serve(s, endpoint{
 		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: belfry.ScopeRead, timeout: applyTimeout,
-		summary: "Write queues, calendars, tasks and schedules as a manifest",
+		summary: "Write queues, calendars, tasks, schedules, monitors and who is told of them as a manifest, without secrets",
 	}, func(ctx context.Context, c *call, in *exporting) (belfry.Manifest, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
 			return belfry.Manifest{}, err
 		}
-		return s.service.Export(ctx, ns)
+		m, err := s.service.Export(ctx, ns)
+		return redacted(m), err
 	})
 
 	type auditing struct {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all, and for what belongs to none"`
-		Noun      string `query:"noun" doc:"Only changes of this: task, schedule, calendar, backfill, queue, job, token, …"`
+		Noun      string `query:"noun" doc:"Only changes of this: task, schedule, calendar, backfill, queue, job, token, monitor, channel, …"`
 		Name      string `query:"name" doc:"Only changes of what has this name"`
 		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
@@ -86,20 +89,48 @@ func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
 			}
 		}
 	}
-	for i, cal := range m.Calendars {
-		if _, err := inOne(t, fmt.Sprintf("calendars[%d].namespace", i), cal.Namespace); err != nil {
-			return err
-		}
-	}
-	for i, task := range m.Tasks {
-		if _, err := inOne(t, fmt.Sprintf("tasks[%d].namespace", i), task.Namespace); err != nil {
-			return err
-		}
-	}
-	for i, sched := range m.Schedules {
-		if _, err := inOne(t, fmt.Sprintf("schedules[%d].namespace", i), sched.Namespace); err != nil {
-			return err
+	owners := ownersOf(m)
+	for _, list := range slices.Sorted(maps.Keys(owners)) {
+		for i, namespace := range owners[list] {
+			if _, err := inOne(t, fmt.Sprintf("%s[%d].namespace", list, i), namespace); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// ownersOf is the namespaces of what a manifest holds, by the name of the list.
+func ownersOf(m belfry.Manifest) map[string][]string {
+	return map[string][]string{
+		"calendars":    each(m.Calendars, func(v belfry.Calendar) string { return v.Namespace }),
+		"tasks":        each(m.Tasks, func(v belfry.Task) string { return v.Namespace }),
+		"schedules":    each(m.Schedules, func(v belfry.Schedule) string { return v.Namespace }),
+		"channels":     each(m.Channels, func(v belfry.Channel) string { return v.Namespace }),
+		"alert_rules":  each(m.AlertRules, func(v belfry.AlertRule) string { return v.Namespace }),
+		"monitors":     each(m.Monitors, func(v belfry.Monitor) string { return v.Namespace }),
+		"windows":      each(m.Windows, func(v belfry.Window) string { return v.Namespace }),
+		"status_pages": each(m.StatusPages, func(v belfry.StatusPage) string { return v.Namespace }),
+	}
+}
+
+// redacted is a manifest as it is shown.
+func redacted(m belfry.Manifest) belfry.Manifest {
+	m.Tasks = each(m.Tasks, belfry.Task.Redacted)
+	m.Channels = each(m.Channels, belfry.Channel.Redacted)
+	m.Monitors = each(m.Monitors, belfry.Monitor.Redacted)
+	return m
+}
+
+// each is what f makes of the items of a list. A list that is not there stays
+// so.
+func each[T, R any](items []T, f func(T) R) []R {
+	if items == nil {
+		return nil
+	}
+	out := make([]R, len(items))
+	for i, v := range items {
+		out[i] = f(v)
+	}
+	return out
 }

@@ -7,8 +7,8 @@
 //
 // # Who may do what
 //
-// Every route but /healthz, /readyz, /docs and /openapi wants a bearer token
-// with the scope that the route names. A token is good for one namespace, or
+// Every route but /healthz, /readyz, /docs, /openapi, /beat and /badge wants a
+// bearer token with the scope that the route names. A token is good for one namespace, or
 // for all. A request that names no namespace means the token's, or "default"
 // for a token that is good for all. What belongs to no namespace (queues,
 // tokens, workers) is changed only with a token for all of them.
@@ -16,6 +16,19 @@
 // A token that was found good is believed for ten seconds without asking
 // again. So a revocation takes up to ten seconds to reach every node; the node
 // that carried it out forgets at once.
+//
+// Two things are open to everybody. A heartbeat's URL, /beat/ and its key, is
+// called by GET, HEAD or POST from anywhere; who has the key needs no token.
+// And badges, /badge/NAMESPACE/MONITOR/status.svg, uptime.svg and latency.svg,
+// show monitors that are public.
+//
+// # Secrets
+//
+// No answer has a secret: those of tasks, monitors and channels are written and
+// never read, and the key of a heartbeat is shown to those who may operate. A
+// worker's claim alone has all that is needed to do the work. What sends
+// something out because somebody asks (a check that is tried, a channel that is
+// tested) is rare, and is bounded for the whole server.
 //
 // # Errors
 //

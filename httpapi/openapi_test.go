@@ -70,7 +70,7 @@ func TestTheOpenAPIDocumentIsWhole(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || doc.Components.SecuritySchemes["token"] == nil {
 		t.Errorf("version %q, security %v", doc.OpenAPI, doc.Components.SecuritySchemes)
 	}
-	noBody := regexp.MustCompile(`/(resume|drain)$|^/v1/backfills/\{id\}/`)
+	noBody := regexp.MustCompile(`/(resume|drain|check|test|accept)$|^/v1/backfills/\{id\}/`)
 	for path, item := range doc.Paths {
 		for method, op := range item {
 			responses := op["responses"].(map[string]any)
@@ -104,8 +104,12 @@ func TestTheOpenAPIDocumentIsWhole(t *testing.T) {
 	}
 }
 
+// ownWords are addresses that the words of the API name and nobody follows.
+var ownWords = regexp.MustCompile(`Default: https://[a-z.]+`)
+
 func noLinksOut(t *testing.T, what, body string) {
 	t.Helper()
+	body = ownWords.ReplaceAllString(body, "")
 	if link := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}`).FindString(body); link != "" {
 		t.Errorf("%s links to %s", what, link)
 	}

@@ -19,6 +19,13 @@ var holidays = cron.CalendarSpec{Zone: "Europe/Sofia", Closings: []cron.Closing{
 const holidaysICS = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20270101\r\nDTEND;VALUE=DATE:20270102\r\n" +
 	"SUMMARY:New Year\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
 
+// exchange is a call, what arrives of it and what comes back.
+type exchange struct {
+	want []any // method and arguments
+	back any
+	call func(ctx context.Context) (any, error)
+}
+
 // pair is what a call gave, to be compared as one.
 type pair struct{ a, b any }
 
@@ -48,20 +55,16 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	look.Draft.Namespace = look.Namespace
 	ahead := belfry.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
 
-	calls := []struct {
-		want []any // method and arguments
-		back any
-		call func(ctx context.Context) (any, error)
-	}{
-		{[]any{"CreateTask", filled[belfry.Task]()}, filled[belfry.Task](),
+	calls := []exchange{
+		{[]any{"CreateTask", filled[belfry.Task]()}, filled[belfry.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[belfry.Task]()) }},
-		{[]any{"UpdateTask", filled[belfry.Task]()}, filled[belfry.Task](),
+		{[]any{"UpdateTask", filled[belfry.Task]()}, filled[belfry.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.UpdateTask(ctx, filled[belfry.Task]()) }},
 		{[]any{"DeleteTask", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
-		{[]any{"Task", "ns", "n"}, filled[belfry.Task](),
+		{[]any{"Task", "ns", "n"}, filled[belfry.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
-		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"}}, filled[belfry.Page[belfry.Task]](),
+		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"}}, pageOf(filled[belfry.Task]().Redacted()),
 			func(ctx context.Context) (any, error) {
 				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"})
 			}},
@@ -182,7 +185,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.Apply(ctx, filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
 			}},
-		{[]any{"Export", "*"}, filled[belfry.Manifest](),
+		{[]any{"Export", "*"}, redacted(filled[belfry.Manifest]()),
 			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},
 		{[]any{"Audit", belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n"}}, filled[belfry.Page[belfry.Audit]](),
 			func(ctx context.Context) (any, error) {
@@ -210,13 +213,15 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		{[]any{"CloseSession", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.CloseSession(ctx, "s1") }},
 	}
-	for _, call := range calls {
+	for _, call := range append(calls, monitorCalls(c)...) {
 		back, err := call.call(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", call.want[0], err)
 			continue
 		}
-		same(t, call.want[0].(string)+" arrived", b.last(), call.want)
+		if call.want[0] != "" {
+			same(t, call.want[0].(string)+" arrived", b.last(), call.want)
+		}
 		same(t, call.want[0].(string)+" came back", back, call.back)
 	}
 
@@ -228,8 +233,12 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	b.raw(t, "POST", "/v1/schedules/n/backfill?namespace=ns", `{"from":"2026-01-31T00:00:00Z","to":"2026-01-31T12:30:45.123456Z","limit":7}`)
 	same(t, "backfill of a schedule", b.last(), []any{"StartBackfill",
 		belfry.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})
+	b.raw(t, "GET", "/v1/monitors/n/incidents?open=true&limit=3", "")
+	same(t, "incidents of a monitor", b.last(), []any{"Incidents", belfry.IncidentFilter{Paging: belfry.Paging{Limit: 3}, Namespace: "default", Monitor: "n", Open: true}})
 	b.when("Events", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Invalid, "bad cursor") })
 	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
+
+	whatTheServerComputes(t, b)
 
 	mu.Lock()
 	defer mu.Unlock()
@@ -257,6 +266,11 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Calendars": belfry.Page[belfry.Calendar]{}, "Backfills": belfry.Page[belfry.Backfill]{}, "Look": belfry.Look{},
 		"Upcoming": []belfry.Coming(nil), "Forecast": belfry.Forecast{}, "Queues": []belfry.QueueStats(nil), "Workers": []belfry.WorkerState(nil), "Tokens": []belfry.Token(nil),
 		"Attempts": []belfry.Attempt(nil), "Events": eventPage{}, "Claim": belfry.Claim{},
+		"Monitors": belfry.Page[belfry.MonitorView]{}, "Results": belfry.Page[belfry.CheckResult]{}, "Series": belfry.Series(nil), "Uptime": belfry.UptimeReport{},
+		"Timeline": []belfry.Span(nil), "Incidents": belfry.Page[belfry.Incident]{}, "PageVersions": belfry.Page[belfry.PageVersion]{},
+		"Channels": belfry.Page[belfry.Channel]{}, "AlertRules": belfry.Page[belfry.AlertRule]{}, "Windows": belfry.Page[belfry.Window]{},
+		"StatusPages": belfry.Page[belfry.StatusPage]{}, "Alerts": belfry.Page[belfry.Alert]{}, "AlertTries": []belfry.AlertTry(nil),
+		"Window": belfry.Window{Off: true},
 	}
 	for method, v := range empty {
 		b.when(method, func(context.Context, []any) (any, error) { return v, nil })
@@ -265,6 +279,8 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/tasks", "/v1/schedules", "/v1/jobs", "/v1/audit", "/v1/jobs/1/logs", "/v1/schedules/s/occurrences",
 		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
+		"/v1/monitors", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
+		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
 	} {
 		status, _, body := b.raw(t, "GET", path, "")
 		if status != 200 || strings.Contains(body, "null") || !strings.Contains(body, "[]") {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry"
 )
@@ -26,6 +27,13 @@ import (
 type Options struct {
 	Service Service
 	Auth    Authenticator
+
+	// What a node may be able to do besides. A route whose ability is missing
+	// says so.
+	Prober    Prober   // tries checks
+	Notifier  Notifier // tests channels
+	Secrets   Secrets  // for both; usually the Service
+	PublicURL string   // where people reach this node; for messages of tests
 
 	Metrics       http.Handler // served at /metrics; nil: there is no such path
 	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
@@ -99,6 +107,8 @@ type Server struct {
 	handler  http.Handler
 	sessions sessionOwners
 	health   healthMemo
+	badges   badgeMemo
+	trials   *rate.Limiter // what sends something out because somebody asked
 	streams  atomic.Int64
 
 	stopping context.Context // ends all that waits
@@ -121,6 +131,8 @@ func New(o Options) (*Server, error) {
 		guard:   newGuard(o.Auth),
 		mux:     http.NewServeMux(),
 		health:  healthMemo{keep: time.Second},
+		badges:  badgeMemo{keep: 10 * time.Second},
+		trials:  rate.NewLimiter(trialsPerSecond, trialsAtOnce),
 		body:    30 * time.Second,
 		beat:    15 * time.Second,
 		look:    500 * time.Millisecond,
@@ -144,6 +156,14 @@ func (s *Server) routes() {
 	s.calendarRoutes()
 	s.backfillRoutes()
 	s.lookRoutes()
+	s.monitorRoutes()
+	s.incidentRoutes()
+	s.pageRoutes()
+	s.trialRoutes()
+	s.channelRoutes()
+	s.alertRoutes()
+	s.windowRoutes()
+	s.statusPageRoutes()
 	s.jobRoutes()
 	s.queueRoutes()
 	s.workerRoutes()
@@ -174,6 +194,8 @@ func (s *Server) servePlain() error {
 	s.mux.Handle("GET /docs/style.css", static("text/css; charset=utf-8", docsStyle))
 	s.mux.HandleFunc("GET /healthz", s.alive)
 	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.beatRoutes()
+	s.mux.HandleFunc("GET /badge/{namespace}/{monitor}/{file}", s.badge)
 	if s.opts.Metrics != nil {
 		s.mux.Handle("GET /metrics", s.guarded(s.opts.Metrics))
 	}
@@ -293,6 +315,8 @@ func (s *Server) wrap(h http.Handler) (http.Handler, error) {
 			return nil, fmt.Errorf("httpapi: origin %q: %w", origin, err)
 		}
 	}
+	// Who calls a heartbeat brings its key, and nothing that a browser adds by itself.
+	cross.AddInsecureBypassPattern(beatPrefix)
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(r.Context(), w, belfry.Errorf(belfry.Forbidden, "a page of another origin may not change anything here").
 			WithHint("the operator can allow its origin"))
@@ -365,7 +389,11 @@ func (s *Server) measure(c *call, began time.Time) {
 		status = http.StatusOK
 	}
 	s.opts.Observe(Request{Route: routeOf(c.r), Status: status, Duration: took})
-	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", c.r.URL.Path, "route", routeOf(c.r),
+	path := c.r.URL.Path
+	if strings.HasPrefix(path, beatPrefix) {
+		path = beatPrefix + "…" // the rest is a key
+	}
+	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", path, "route", routeOf(c.r),
 		"status", status, "took", took, "token", c.token.Name, "remote", c.r.RemoteAddr)
 }
 
@@ -384,9 +412,10 @@ func (s *Server) knownHost(h http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOnly(r.Host)
-		// Probes of a cluster ask for the bare address, and learn nothing worth guarding.
-		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		if !probe && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
+		// Probes of a cluster ask for the bare address, and learn nothing worth
+		// guarding. Who calls a heartbeat by whatever name brings its key.
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || strings.HasPrefix(r.URL.Path, beatPrefix)
+		if !open && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
 			e := belfry.Errorf(belfry.Forbidden, "this server does not answer to the host name %q", shorten(host)).
 				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))
 			s.refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))

@@ -63,6 +63,85 @@ type Lookout interface {
 	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
 }
 
+// Monitors keeps what is watched, and what was seen of it.
+type Monitors interface {
+	CreateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error)
+	UpdateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error)
+	DeleteMonitor(ctx context.Context, namespace, name string) error
+	Monitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error)
+	Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error)
+	// PauseMonitor stops a monitor until an instant or, if it is zero, until it
+	// is resumed.
+	PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (belfry.MonitorView, error)
+	ResumeMonitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error)
+	// CheckMonitor asks for a check now, beside the plan.
+	CheckMonitor(ctx context.Context, namespace, name string) (belfry.Job, error)
+	Results(ctx context.Context, f belfry.ResultFilter) (belfry.Page[belfry.CheckResult], error)
+	Series(ctx context.Context, q belfry.SeriesQuery) (belfry.Series, error)
+	Uptime(ctx context.Context, namespace, monitor string) (belfry.UptimeReport, error)
+	// Timeline is what held of a target, from an instant on; a zero one means
+	// all that is known.
+	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]belfry.Span, error)
+	Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry.Page[belfry.Incident], error)
+	Incident(ctx context.Context, namespace string, id int64) (belfry.Incident, error)
+	PageVersions(ctx context.Context, f belfry.VersionFilter) (belfry.Page[belfry.PageVersion], error)
+	// PageVersion is one version with its text; 0 is the newest, -1 the baseline.
+	PageVersion(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
+	// AcceptPage makes a version the baseline, by the same numbers.
+	AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
+	// Beat takes a call of a heartbeat's URL, which holds the key.
+	Beat(ctx context.Context, key string, call belfry.Call) (belfry.Beaten, error)
+}
+
+// Channels keeps ways to tell people. Answers have no secrets; where
+// [belfry.Redacted] is saved for one, it stays what it is.
+type Channels interface {
+	SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error)
+	DeleteChannel(ctx context.Context, namespace, name string) error
+	Channel(ctx context.Context, namespace, name string) (belfry.Channel, error)
+	Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error)
+}
+
+// AlertRules keeps who is told of what.
+type AlertRules interface {
+	SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error)
+	DeleteAlertRule(ctx context.Context, namespace, name string) error
+	AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error)
+	AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error)
+}
+
+// Windows keeps times of maintenance.
+type Windows interface {
+	SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error)
+	DeleteWindow(ctx context.Context, namespace, name string) error
+	Window(ctx context.Context, namespace, name string) (belfry.Window, error)
+	Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error)
+}
+
+// StatusPages keeps what is shown to everyone.
+type StatusPages interface {
+	SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error)
+	DeleteStatusPage(ctx context.Context, namespace, name string) error
+	StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error)
+	StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error)
+}
+
+// Documents are definitions that are saved as a whole, under a name.
+type Documents interface {
+	Channels
+	AlertRules
+	Windows
+	StatusPages
+}
+
+// Alerts shows what was to be told, and what came of it.
+type Alerts interface {
+	Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error)
+	// AlertTries lists the attempts to deliver the message that an alert went
+	// with, oldest first.
+	AlertTries(ctx context.Context, namespace string, alert int64) ([]belfry.AlertTry, error)
+}
+
 // Jobs keeps what was asked for and what came of it.
 type Jobs interface {
 	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
@@ -105,13 +184,11 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]belfry.Token, error)
 }
 
-// Definitions applies and exports whole sets of queues, calendars, tasks and
-// schedules.
+// Definitions applies and exports whole sets of definitions.
 type Definitions interface {
 	// Apply makes the database as the manifest says, in one transaction. What
-	// the manifest does not name is left alone, unless prune is set: then
-	// calendars, tasks and schedules of the namespace that it does not name are
-	// deleted.
+	// the manifest does not name is left alone, unless prune is set: then all
+	// but queues that it does not name is deleted from the namespace.
 	// A dry run changes nothing and answers the same plan.
 	Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error)
 	Export(ctx context.Context, namespace string) (belfry.Manifest, error)
@@ -150,6 +227,9 @@ type Service interface {
 	Calendars
 	Backfills
 	Lookout
+	Monitors
+	Documents
+	Alerts
 	Jobs
 	Queues
 	Workers

@@ -285,6 +285,8 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7)
+	case reflect.Uint32:
+		v.SetUint(7)
 	case reflect.Float64:
 		v.SetFloat(0.5)
 	case reflect.Pointer:
@@ -385,7 +387,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 		http:   &http.Client{Transport: &http.Transport{}, CheckRedirect: refuseRedirect},
 	}
 	o := Options{
-		Service: b.fake, Auth: b.tokens, Version: "test",
+		Service: b.fake, Auth: b.tokens, Version: "test", Prober: b.fake, Notifier: b.fake, Secrets: b.fake, PublicURL: "https://belfry.example",
 		Logger: slog.New(slog.NewTextHandler(b.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {

@@ -53,6 +53,9 @@ func list[T any](items []T) []T {
 	return items
 }
 
+// withoutSecrets is a task as it is shown. Only a worker's claim has all of it.
+func withoutSecrets(t belfry.Task, err error) (belfry.Task, error) { return t.Redacted(), err }
+
 func (s *Server) taskRoutes() {
 	type listing struct {
 		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
@@ -73,7 +76,11 @@ func (s *Server) taskRoutes() {
 		if err := oneOf("kind", in.Kind, belfry.Kinds...); err != nil {
 			return belfry.Page[belfry.Task]{}, err
 		}
-		return page(s.service.Tasks(ctx, f))
+		p, err := page(s.service.Tasks(ctx, f))
+		for i, t := range p.Items {
+			p.Items[i] = t.Redacted()
+		}
+		return p, err
 	})
 
 	type creating struct {
@@ -86,7 +93,7 @@ func (s *Server) taskRoutes() {
 		if t.Namespace, err = c.owner(in.Namespace, t.Namespace); err != nil {
 			return t, err
 		}
-		return s.service.CreateTask(ctx, t)
+		return withoutSecrets(s.service.CreateTask(ctx, t))
 	})
 
 	serve(s, endpoint{
@@ -97,13 +104,13 @@ func (s *Server) taskRoutes() {
 		if err != nil {
 			return belfry.Task{}, err
 		}
-		return s.service.Task(ctx, ns, in.Name)
+		return withoutSecrets(s.service.Task(ctx, ns, in.Name))
 	})
 
 	serveBody(s, endpoint{
 		id: "task-update", method: http.MethodPut, path: "/v1/tasks/{name}", scope: belfry.ScopeAdmin,
 		summary: "Replace a task",
-		doc:     "What the body leaves out gets its default, not what it was before.",
+		doc:     "What the body leaves out gets its default, not what it was before; a secret that is written as it was shown stays.",
 	}, func(ctx context.Context, c *call, in *byName, t belfry.Task) (_ belfry.Task, err error) {
 		if t.Name, err = agree("name", in.Name, t.Name); err != nil {
 			return t, err
@@ -111,7 +118,7 @@ func (s *Server) taskRoutes() {
 		if t.Namespace, err = c.owner(in.Namespace, t.Namespace); err != nil {
 			return t, err
 		}
-		return s.service.UpdateTask(ctx, t)
+		return withoutSecrets(s.service.UpdateTask(ctx, t))
 	})
 
 	serve(s, endpoint{

@@ -405,6 +405,16 @@ func (c *change) lapse(row *monitorRow) error {
 
 // Beat takes a call of a heartbeat's URL.
 func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
+	// Looked up by a reader first: who tries keys is not to hold up writers.
+	if err := s.db.Read(ctx, func(tx Tx) error {
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from monitors where beat_key = $1`, strings.ToLower(key))
+		if err == nil && n == 0 {
+			err = noBeat()
+		}
+		return err
+	}); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, "beat", func(c *change) error {
 		row, found, err := first(ctx, c.tx, s.scanMonitor, `
 			select `+monitorColumns+`
@@ -414,7 +424,7 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 			return err
 		}
 		if !found {
-			return belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+			return noBeat()
 		}
 		env, err := c.surroundings(row)
 		if err != nil {
@@ -433,6 +443,10 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 		return nil
 	})
 	return out, err
+}
+
+func noBeat() error {
+	return belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
 }
 
 // beatResult is the row of a call that says how it went, or of one that only

@@ -102,6 +102,12 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	if err := c.checkMonitor(m); err != nil {
 		return row, err
 	}
+	if _, err := c.s.monitor(c.ctx, c.tx, m.Namespace, m.Name, false); belfry.CodeOf(err) != belfry.NotFound {
+		if err == nil {
+			err = monitorThere(m)
+		}
+		return row, err
+	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return row, err
@@ -127,13 +133,17 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 		return row, err
 	}
 	if n == 0 {
-		return row, belfry.Errorf(belfry.Conflict, "there is a monitor %q in namespace %q already", m.Name, m.Namespace).
-			WithHint("update it, or choose another name")
+		return row, monitorThere(m)
 	}
 	if err := c.applyJudgement(&row, j, nil); err != nil {
 		return row, err
 	}
 	return row, c.audit("create", "monitor", m.Namespace, m.Name, "", nil, writtenMonitor(m.Redacted()))
+}
+
+func monitorThere(m belfry.Monitor) error {
+	return belfry.Errorf(belfry.Conflict, "there is a monitor %q in namespace %q already", m.Name, m.Namespace).
+		WithHint("update it, or choose another name")
 }
 
 // newBeatKey is what makes the URL of a heartbeat hard to guess: 128 bits.

@@ -239,4 +239,3 @@ func init() {
 		wantCode(b, second(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "none"})), belfry.Invalid)
 	})
 }
-

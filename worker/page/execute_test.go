@@ -82,19 +82,22 @@ func TestALookThatIsEndedByUsSaysNothingOfThePage(t *testing.T) {
 	}
 }
 
-func TestConditionsAreJudgedByWhoeverCan(t *testing.T) {
+func TestConditionsAreJudged(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<p>10</p>") })
-	e := New(Options{Guard: loopback, Judge: func(_ belfry.Task, a Answer, m *belfry.Measure) {
-		if a.Text == "10" && a.Matches == 1 && len(a.Body) == 9 && a.Header.Get("Content-Type") != "" {
-			m.Outcome, m.Code, m.Message = belfry.CheckFail, belfry.CodeAssertion, "ten"
-		}
-	}})
-	defer e.Close()
-	m := e.Measure(t.Context(), task(belfry.PageCheck{URL: url, CSS: "p"}))
+	e := executor(t)
+	page := task(belfry.PageCheck{URL: url, CSS: "p"})
+	page.Conditions, page.Warnings = []string{"int(text) < 20", "elements == 1"}, []string{`header('Content-Type') startsWith 'text/'`}
+	if m := e.Measure(t.Context(), page); m.Outcome != belfry.CheckOK || len(m.Conditions) != 3 {
+		t.Errorf("%+v", m)
+	}
+	page.Warnings = append(page.Warnings, "int(text) < 5")
+	want(t, e.Measure(t.Context(), page), belfry.CheckDegraded, belfry.CodeAssertion)
+	page.Conditions = append(page.Conditions, "int(text) > 10")
+	m := e.Measure(t.Context(), page)
 	want(t, m, belfry.CheckFail, belfry.CodeAssertion)
-	if m.Snapshot == nil || m.Page == nil {
-		t.Error("nothing is shown of the page")
+	if m.Snapshot == nil || m.Page == nil || !strings.Contains(m.Message, "int(text) > 10") {
+		t.Errorf("%+v", m)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
 // Options of an executor. The zero value reaches the public internet only.
@@ -34,26 +35,12 @@ type Options struct {
 	Guard guard.Options
 	// Version is what the User-Agent says. Default: "dev".
 	Version string
-	// Judge applies the task's conditions to a page that was read, and may
-	// change what the look came to. Default: they are not looked at.
-	Judge func(t belfry.Task, a Answer, m *belfry.Measure)
-}
-
-// Answer is what came back, for whoever judges it.
-type Answer struct {
-	URL     string // the last one, without secrets
-	Hops    int
-	Header  http.Header
-	Body    []byte
-	Text    string
-	Matches int
 }
 
 // Executor implements [worker.Executor] for kind page.
 type Executor struct {
 	fetcher fetcher
 	close   func()
-	judge   func(belfry.Task, Answer, *belfry.Measure)
 	reading chan struct{}
 }
 
@@ -63,7 +50,7 @@ func New(o Options) *Executor {
 		o.Version = "dev"
 	}
 	h := newHTTPFetcher(o.Guard, "Belfry/"+o.Version)
-	e := &Executor{fetcher: h, close: h.transport.CloseIdleConnections, judge: o.Judge}
+	e := &Executor{fetcher: h, close: h.transport.CloseIdleConnections}
 	e.reading = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	return e
 }
@@ -157,11 +144,13 @@ func (e *Executor) look(ctx context.Context, t belfry.Task) (m belfry.Measure, o
 		return m, out, m.Page != nil
 	}
 	m.Outcome = belfry.CheckOK
-	if e.judge != nil {
-		e.judge(t, Answer{URL: f.url, Hops: len(f.hops), Header: f.header, Body: f.body, Text: out.seen.Text, Matches: out.seen.Matches}, &m)
-		if m.Outcome != belfry.CheckOK && m.Snapshot == nil {
-			m.Snapshot = f.snapshot(secret)
-		}
+	came := condition.All(t, &condition.Facts{
+		Latency: m.Latency.D(), Phases: m.Phases, IP: m.IP, Status: m.Status, Header: f.header, Body: f.body, Redirects: max(0, len(f.hops)-1),
+		FinalURL: f.url, CertEnd: m.CertEnd, Text: out.seen.Text, Elements: out.seen.Matches,
+	}, time.Now(), secret.hide)
+	m.Outcome, m.Code, m.Message, m.Conditions = came.Outcome, came.Code, came.Message, came.Results
+	if m.Outcome != belfry.CheckOK {
+		m.Snapshot = f.snapshot(secret)
 	}
 	return m, out, true
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
 // rules are the settings of a page, ready to be used.
@@ -109,7 +110,8 @@ func Vet(t belfry.Task) error {
 	if t.Page == nil {
 		return nil
 	}
-	if _, faults := compile(*t.Page); len(faults) > 0 {
+	_, faults := compile(*t.Page)
+	if faults = append(faults, condition.Vet(t)...); len(faults) > 0 {
 		return &belfry.Error{Code: belfry.Invalid, Message: fmt.Sprintf("task %q", t.Name), Fields: faults}
 	}
 	return nil

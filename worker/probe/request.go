@@ -3,8 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,23 +15,24 @@ import (
 )
 
 // request is what the task asks for. What it says itself stands; beside that
-// the server learns which job asks, with a key that is the same on every
-// attempt, so that it can tell a retry from a new request.
-func (e *Executor) request(ctx context.Context, r worker.Run, h *belfry.HTTP) (*http.Request, error) {
-	body, isInput := bodyOf(r, h)
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
+// the server of a job learns which job asks, with a key that is the same on
+// every attempt, so that it can tell a retry from a new request. A check says
+// no more than who asks.
+func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
+	body, isInput := l.bodyOf(h)
 	method := h.Method
 	if method == "" {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequestWithContext(ctx, method, h.URL, reader)
+	req, err := http.NewRequestWithContext(context.Background(), method, h.URL, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	setOwnHeaders(req.Header, r, e.agent)
+	setBody(req, body)
+	req.Header.Set("User-Agent", l.e.agent)
+	if l.run != nil {
+		setOwnHeaders(req.Header, *l.run)
+	}
 	if isInput {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -42,22 +42,34 @@ func (e *Executor) request(ctx context.Context, r worker.Run, h *belfry.HTTP) (*
 		}
 		req.Header.Set(name, value)
 	}
+	switch a := h.Auth; {
+	case a == nil:
+	case a.Bearer != "":
+		req.Header.Set("Authorization", "Bearer "+string(a.Bearer))
+	case a.User != "" || a.Password != "":
+		req.SetBasicAuth(a.User, string(a.Password))
+		_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+		l.secrets.add(token)
+	}
 	return req, nil
 }
 
-func bodyOf(r worker.Run, h *belfry.HTTP) (body string, isInput bool) {
+func (l *look) bodyOf(h *belfry.HTTP) (body string, isInput bool) {
 	if h.Body != "" {
 		return h.Body, false
 	}
+	input := l.task.Input
+	if l.run != nil {
+		input = l.run.Input()
+	}
 	switch h.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return string(r.Input()), len(r.Input()) > 0
+		return string(input), len(input) > 0
 	}
 	return "", false
 }
 
-func setOwnHeaders(to http.Header, r worker.Run, agent string) {
-	to.Set("User-Agent", agent)
+func setOwnHeaders(to http.Header, r worker.Run) {
 	to.Set("Belfry-Job", strconv.FormatInt(r.Job.ID, 10))
 	to.Set("Belfry-Attempt", strconv.Itoa(r.Job.Attempt))
 	to.Set("Belfry-Task", r.Job.Task)
@@ -75,42 +87,6 @@ var harmless = map[string]bool{
 	"Referer": false, // may carry the query of the page before
 }
 
-// redirects follows at most that many. Each hop is dialed through the guard
-// like the first.
-func redirects(most int) func(*http.Request, []*http.Request) error {
-	if most == 0 {
-		most = belfry.DefaultMaxRedirects
-	}
-	return func(req *http.Request, via []*http.Request) error {
-		if most < 0 {
-			return http.ErrUseLastResponse
-		}
-		if len(via) > most {
-			return fmt.Errorf("stopped after %d redirects", most)
-		}
-		if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-			return fmt.Errorf("redirect to %q is not followed", req.URL.Scheme)
-		}
-		req.Header.Del("Referer")
-		if leftHost(via[0], append(via[1:], req)) {
-			keepHarmless(req.Header)
-		}
-		return nil
-	}
-}
-
-// leftHost reports that some hop went elsewhere than where the task pointed:
-// another host or port, or from https to http. Once gone the headers stay
-// gone, also if a later hop leads back.
-func leftHost(first *http.Request, hops []*http.Request) bool {
-	for _, hop := range hops {
-		if hop.URL.Host != first.URL.Host || first.URL.Scheme == "https" && hop.URL.Scheme != "https" {
-			return true
-		}
-	}
-	return false
-}
-
 func keepHarmless(h http.Header) {
 	for name := range h {
 		if !harmless[name] {
@@ -119,15 +95,16 @@ func keepHarmless(h http.Header) {
 	}
 }
 
-// redactURL shows where a request went without what may be secret in it.
-func redactURL(u *url.URL) string {
-	shown := *u
-	shown.User, shown.Fragment, shown.RawFragment = nil, "", ""
-	if shown.RawQuery == "" {
-		return shown.String()
+// hostPort is where a URL leads, with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "wss": "443"}[u.Scheme]
 	}
-	shown.RawQuery = ""
-	return shown.String() + "?…"
+	if port == "" {
+		port = "80"
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // reason is the text of an error without the URL that net/http puts before it,
@@ -141,20 +118,4 @@ func reason(err error) string {
 		return "no end within the timeout"
 	}
 	return redactText(err.Error())
-}
-
-// redactText cuts every query and password out of a text that may quote URLs.
-func redactText(text string) string {
-	words := strings.Split(text, " ")
-	for i, word := range words {
-		if before, _, found := strings.Cut(word, "?"); found {
-			words[i] = before + "?…"
-		}
-		if scheme, rest, found := strings.Cut(words[i], "://"); found {
-			if _, host, found := strings.Cut(rest, "@"); found {
-				words[i] = scheme + "://" + host
-			}
-		}
-	}
-	return strings.Join(words, " ")
 }

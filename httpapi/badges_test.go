@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/belfry-run/belfry"
+)
+
+func ratio(r float64) *float64 { return &r }
+
+// publicMonitor has the service answer about one.
+func publicMonitor(b *bench, v belfry.MonitorView, spans ...belfry.UptimeWindow) {
+	v.Public = true
+	b.when("Monitor", func(context.Context, []any) (any, error) { return v, nil })
+	b.when("Uptime", func(context.Context, []any) (any, error) { return belfry.UptimeReport{Spans: spans}, nil })
+}
+
+func view(name string, status belfry.Status) belfry.MonitorView {
+	return belfry.MonitorView{Monitor: belfry.Monitor{Name: name}, Status: status}
+}
+
+func span(name string, r *float64, p50 time.Duration) belfry.UptimeWindow {
+	return belfry.UptimeWindow{Name: name, Uptime: belfry.Uptime{Ratio: r}, P50: belfry.Duration(p50)}
+}
+
+func TestBadgesAreAsTheyWereAgreed(t *testing.T) {
+	t.Parallel()
+	maintained, degraded := view("shop", belfry.StatusUp), view("shop", belfry.StatusUp)
+	maintained.State.Maintenance, degraded.State.Degraded = "nightly", true
+	month := []belfry.UptimeWindow{span("24h", ratio(1), 42*time.Millisecond), span("30d", ratio(0.99987), 1234*time.Millisecond)}
+	for _, c := range []struct {
+		golden, path string
+		view         belfry.MonitorView
+		spans        []belfry.UptimeWindow
+	}{
+		{"status-up", "status.svg", view("shop", belfry.StatusUp), nil},
+		{"status-down", "status.svg", view("shop", belfry.StatusDown), nil},
+		{"status-degraded", "status.svg", degraded, nil},
+		{"status-maintenance", "status.svg", maintained, nil},
+		{"uptime", "uptime.svg", view("shop", belfry.StatusUp), month},
+		{"uptime-24h", "uptime.svg?window=24h", view("shop", belfry.StatusUp), month},
+		{"uptime-unknown", "uptime.svg?window=1y", view("shop", belfry.StatusUp), month},
+		{"latency", "latency.svg", view("shop", belfry.StatusUp), month},
+		{"latency-24h", "latency.svg?window=24h", view("shop", belfry.StatusUp), month},
+		{"long", "status.svg", view(strings.Repeat("monitor-", 20), belfry.StatusNew), nil},
+	} {
+		t.Run(c.golden, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			publicMonitor(b, c.view, c.spans...)
+			status, h, body := b.raw(t, "GET", "/badge/default/shop/"+c.path, "", "Authorization", "")
+			if status != 200 || h.Get("Content-Type") != "image/svg+xml; charset=utf-8" || h.Get("Cache-Control") != "public, max-age=60" || h.Get("ETag") == "" {
+				t.Fatalf("%d %v %s", status, h, body)
+			}
+			golden := filepath.Join("testdata", "badge-"+c.golden+".svg")
+			if *update {
+				if err := os.WriteFile(golden, []byte(body), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil || body != string(want) {
+				t.Errorf("%v\n got %s\nwant %s", err, body, want)
+			}
+			if status, _, body := b.raw(t, "GET", "/badge/default/shop/"+c.path, "", "If-None-Match", h.Get("ETag")); status != 304 || body != "" {
+				t.Errorf("asked again: %d %s", status, body)
+			}
+			if status, _, body := b.raw(t, "HEAD", "/badge/default/shop/"+c.path, ""); status != 200 || body != "" {
+				t.Errorf("HEAD: %d %s", status, body)
+			}
+			if n := b.seen["Monitor"] + b.seen["Uptime"]; n != 2 {
+				t.Errorf("the database was asked %d times in a row", n)
+			}
+		})
+	}
+}
+
+func TestBadgesThatAreNotShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	publicMonitor(b, view("shop", belfry.StatusUp))
+	for path, c := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/badge/default/shop/status.png":            {404, "uptime.svg, latency.svg, status.svg"},
+		"/badge/default/shop/verdict.svg":           {404, "there is no badge"},
+		"/badge/default/shop/uptime.svg?window=8d":  {422, "24h, 7d, 30d, 90d, 1y"},
+		"/badge/default/-x/uptime.svg":              {404, "there is no public monitor"},
+		"/badge/*/shop/uptime.svg":                  {404, "there is no public monitor"},
+		"/badge/default/shop":                       {404, "nothing at"},
+		"/badge/default/shop/deeper/uptime.svg?x=1": {404, "nothing at"},
+	} {
+		p := b.refused(t, c.status, "GET", path, "", "Authorization", "")
+		if text := p.asError().Error(); !strings.Contains(text, c.says) {
+			t.Errorf("%s says %s", path, text)
+		}
+	}
+	if b.last() != nil {
+		t.Errorf("the service was asked %v", b.last())
+	}
+
+	// One that is not public and one that is not there read the same.
+	hidden := view("shop", belfry.StatusUp)
+	b.when("Monitor", func(context.Context, []any) (any, error) { return hidden, nil })
+	private := b.refused(t, 404, "GET", "/badge/default/shop/status.svg", "", "Authorization", "")
+	b.when("Monitor", func(context.Context, []any) (any, error) {
+		return nil, belfry.Errorf(belfry.NotFound, "no monitor %q, but see the other", "shop")
+	})
+	absent := b.refused(t, 404, "GET", "/badge/default/shop/status.svg", "", "Authorization", "")
+	private.RequestID, absent.RequestID = "", ""
+	same(t, "absent and private", absent, private)
+	if b.seen["Uptime"] > 0 {
+		t.Error("the uptime of one that is not public was computed")
+	}
+	b.when("Monitor", func(context.Context, []any) (any, error) { return nil, errors.New("password=hunter2") })
+	b.refused(t, 500, "GET", "/badge/default/shop/status.svg", "")
+}
+
+func TestWhatBadgesRememberIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	publicMonitor(b, view("shop", belfry.StatusUp))
+	m := badgeMemo{keep: time.Hour}
+	for i := range maxBadges + 10 {
+		if _, err := m.get(t.Context(), b.fake, "ns", strings.Repeat("x", 1+i%50)+string(rune('a'+i/50))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.of) > maxBadges {
+		t.Errorf("%d monitors are remembered", len(m.of))
+	}
+}
+
+func TestAnUptimeIsNeverRoundedUp(t *testing.T) {
+	t.Parallel()
+	for r, want := range map[float64]string{
+		1: "100%", 0: "0%", 0.5: "50%", 0.999: "99.9%", 0.99987: "99.98%", 0.9999999: "99.99%", 0.12345: "12.34%", 0.9501: "95.01%",
+	} {
+		if got, _ := ratioText(&r); got != want {
+			t.Errorf("%g is %s, want %s", r, got, want)
+		}
+	}
+	for _, c := range []struct {
+		r      float64
+		colour string
+	}{{1, badgeGreen}, {0.99, badgeGreen}, {0.98, badgeAmber}, {0.95, badgeAmber}, {0.94, badgeRed}} {
+		if _, colour := ratioText(&c.r); colour != c.colour {
+			t.Errorf("%g is %s", c.r, colour)
+		}
+	}
+}
+
+func TestLatenciesOfBadges(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		300 * time.Microsecond: "< 1ms", 1499 * time.Microsecond: "1ms", 812 * time.Millisecond: "812ms", 1250 * time.Millisecond: "1.2s", 12 * time.Second: "12.0s",
+	} {
+		if got := latencyText(d); got != want {
+			t.Errorf("%s is %s, want %s", d, got, want)
+		}
+	}
+}
+
+// TestABadgeIsWellFormedWhateverItSays reads it back as XML and looks for what
+// it was to say.
+func TestABadgeIsWellFormedWhateverItSays(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := badge{about: rapid.String().Draw(t, "about"), label: rapid.String().Draw(t, "label"), value: rapid.String().Draw(t, "value"), colour: badgeGreen}
+		var texts []string
+		dec := xml.NewDecoder(strings.NewReader(string(b.svg())))
+		for inside := ""; ; {
+			token, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v in %s", err, b.svg())
+			}
+			switch v := token.(type) {
+			case xml.StartElement:
+				inside = v.Name.Local
+				if inside == "text" {
+					texts = append(texts, "")
+				}
+			case xml.EndElement:
+				inside = ""
+			case xml.CharData:
+				if inside == "text" {
+					texts[len(texts)-1] += string(v)
+				}
+			}
+		}
+		if len(texts) != 2 || texts[0] != badgeText(b.label) || texts[1] != badgeText(b.value) {
+			t.Fatalf("it says %q", texts)
+		}
+	})
+}

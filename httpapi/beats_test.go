@@ -1,0 +1,200 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+const beatKey = "0123456789abcdef0123456789abcdef"
+
+func exit(code int) *int { return &code }
+
+func TestCallsOfAHeartbeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []struct {
+		method, path, body string
+		call               belfry.Call
+	}{
+		{"GET", "", "", belfry.Call{Kind: belfry.CallSuccess}},
+		{"HEAD", "", "", belfry.Call{Kind: belfry.CallSuccess}},
+		{"POST", "", "all is well\n", belfry.Call{Kind: belfry.CallSuccess, Message: "all is well"}},
+		{"GET", "/start", "", belfry.Call{Kind: belfry.CallStart}},
+		{"GET", "/start?rid=7f3", "", belfry.Call{Kind: belfry.CallStart, RunID: "7f3"}},
+		{"HEAD", "/success", "", belfry.Call{Kind: belfry.CallSuccess}},
+		{"POST", "/fail?rid=7f3&create=1", "disk full", belfry.Call{Kind: belfry.CallFail, RunID: "7f3", Message: "disk full"}},
+		{"POST", "/log", "half way", belfry.Call{Kind: belfry.CallLog, Message: "half way"}},
+		{"POST", "/0", "", belfry.Call{Kind: belfry.CallSuccess, ExitCode: exit(0)}},
+		{"GET", "/1", "", belfry.Call{Kind: belfry.CallFail, ExitCode: exit(1)}},
+		{"POST", "/255", "killed", belfry.Call{Kind: belfry.CallFail, ExitCode: exit(255), Message: "killed"}},
+	} {
+		// As curl sends it: no token, and a type of the body that says nothing.
+		status, h, body := b.raw(t, c.method, "/beat/"+beatKey+c.path, c.body, "Authorization", "", "Accept", "*/*", "Content-Type", "application/x-www-form-urlencoded")
+		want := "ok\n"
+		if c.method == "HEAD" {
+			want = ""
+		}
+		if status != 200 || body != want || h.Get("Content-Type") != "text/plain; charset=utf-8" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d %q %v", c.method, c.path, status, body, h)
+		}
+		same(t, c.method+" "+c.path, b.last(), []any{"Beat", beatKey, c.call})
+	}
+}
+
+func TestCallsThatNoHeartbeatTakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		says         string
+	}{
+		{"GET", "/beat/nokey", 404, "no heartbeat has this key"},
+		{"POST", "/beat/" + beatKey + "0", 404, "no heartbeat has this key"},
+		{"GET", "/beat/" + beatKey + "/done", 422, "nothing that a heartbeat can say (one of start, success"},
+		{"GET", "/beat/" + beatKey + "/256", 422, `"256" is nothing`},
+		{"GET", "/beat/" + beatKey + "/-1", 422, "exit code from 0 to 255"},
+	} {
+		status, h, body := b.raw(t, c.method, c.path, "", "Authorization", "")
+		if status != c.status || !strings.Contains(body, c.says) || !strings.HasSuffix(body, "\n") || h.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s %s: %d %q", c.method, c.path, status, body)
+		}
+	}
+	if b.last() != nil {
+		t.Errorf("the service was asked %v", b.last())
+	}
+	b.refused(t, 405, "DELETE", "/beat/"+beatKey, "", "Authorization", "")
+	b.refused(t, 404, "GET", "/beat/nokey", "", "Accept", "application/json")
+	b.fail(belfry.Errorf(belfry.NotFound, "no heartbeat has this key"))
+	if status, _, body := b.raw(t, "GET", "/beat/"+beatKey, "", "Authorization", ""); status != 404 || body != "no heartbeat has this key\n" {
+		t.Errorf("%d %q", status, body)
+	}
+	b.fail(belfry.Errorf(belfry.Unavailable, "the database is away"))
+	if status, h, body := b.raw(t, "GET", "/beat/"+beatKey, "", "Authorization", ""); status != 503 || h.Get("Retry-After") == "" || body != "the database is away\n" {
+		t.Errorf("%d %q %v", status, body, h)
+	}
+	if strings.Contains(b.logged.text(), beatKey) {
+		t.Error("a key is in the log")
+	}
+}
+
+func TestWhatACallSaysIsCutAndNotRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.MaxBody = 64 << 10 })
+	for _, size := range []int{maxBeatBody, maxBeatBody + 1, 50 << 10} {
+		if status, _, body := b.raw(t, "POST", "/beat/"+beatKey, strings.Repeat("x", size), "Authorization", ""); status != 200 || body != "ok\n" {
+			t.Errorf("%d bytes: %d %q", size, status, body)
+		}
+		if n := len(b.last()[2].(belfry.Call).Message); n != maxBeatBody {
+			t.Errorf("of %d bytes, %d were kept", size, n)
+		}
+	}
+}
+
+func TestACallCountsThoughItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	left, counted := make(chan struct{}), make(chan error, 1)
+	b.when("Beat", func(ctx context.Context, _ []any) (any, error) {
+		<-left
+		counted <- ctx.Err()
+		return belfry.Beaten{}, nil
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "POST /beat/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsaid half", beatKey); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close() // in the middle of its body
+	b.await(t.Context(), "Beat", 1)
+	close(left)
+	if err := <-counted; err != nil {
+		t.Errorf("the call was given up: %v", err)
+	}
+	if got := b.last()[2].(belfry.Call).Message; got != "said half" {
+		t.Errorf("it said %q", got)
+	}
+}
+
+func TestAHeartbeatIsTakenFromAnywhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.Hosts = []string{"127.0.0.1"} })
+	for _, headers := range [][]string{
+		{"Host", "belfry.example.com"},
+		{"Origin", "https://elsewhere.example"},
+		{"Sec-Fetch-Site", "cross-site"},
+	} {
+		headers = append(headers, "Authorization", "")
+		if status, _, body := b.raw(t, "POST", "/beat/"+beatKey, "x", headers...); status != 200 {
+			t.Errorf("%v: %d %s", headers, status, body)
+		}
+	}
+	// And nothing else is.
+	b.refused(t, 421, "GET", "/v1/tasks", "", "Host", "belfry.example.com")
+	b.refused(t, 421, "GET", "/badge/default/m/status.svg", "", "Host", "belfry.example.com")
+	b.refused(t, 403, "POST", "/v1/jobs", `{"task":"t"}`, "Origin", "https://elsewhere.example")
+}
+
+func TestTheClientOfAHeartbeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.as(t, "")
+	for _, call := range []belfry.Call{
+		{Kind: belfry.CallStart, RunID: "r/1 &"},
+		{Kind: belfry.CallSuccess, Message: "ü\nline"},
+		{Kind: belfry.CallSuccess, ExitCode: exit(0)},
+		{Kind: belfry.CallFail, ExitCode: exit(3), Message: "m", RunID: "r"},
+		{Kind: belfry.CallFail},
+		{Kind: belfry.CallLog, Message: "m"},
+	} {
+		out, err := c.Beat(t.Context(), beatKey, call)
+		if err != nil {
+			t.Errorf("%+v: %v", call, err)
+		}
+		same(t, "arrived", b.last(), []any{"Beat", beatKey, call})
+		same(t, "came back", out, filled[belfry.Beaten]())
+	}
+	if _, err := c.Beat(t.Context(), beatKey, belfry.Call{}); err != nil || b.last()[2].(belfry.Call).Kind != belfry.CallSuccess {
+		t.Errorf("an empty call: %v %v", err, b.last())
+	}
+	if _, err := c.Beat(t.Context(), "x/../y", belfry.Call{}); belfry.CodeOf(err) != belfry.NotFound {
+		t.Errorf("an odd key: %v", err)
+	}
+	// A call is repeated when its answer is lost.
+	times := 0
+	b.when("Beat", func(context.Context, []any) (any, error) {
+		if times++; times == 1 {
+			b.cut()
+		}
+		return belfry.Beaten{Monitor: "m"}, nil
+	})
+	if out, err := c.Beat(t.Context(), beatKey, belfry.Call{}); err != nil || out.Monitor != "m" || times != 2 {
+		t.Errorf("%+v %v after %d times", out, err, times)
+	}
+}
+
+func FuzzCallSaid(f *testing.F) {
+	for _, text := range []string{"", "start", "fail", "0", "255", "256", "-1", "+1", "007"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		call, err := callSaid(text)
+		if err != nil {
+			if statusOf(belfry.CodeOf(err)) != http.StatusUnprocessableEntity {
+				t.Error(err)
+			}
+			return
+		}
+		if call.ExitCode != nil && (*call.ExitCode < 0 || *call.ExitCode > 255 || (*call.ExitCode == 0) != (call.Kind == belfry.CallSuccess)) {
+			t.Errorf("%q: %+v", text, call)
+		}
+	})
+}

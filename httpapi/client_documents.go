@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The nouns of documents, as addresses have them.
+const (
+	channelNoun    = "channels"
+	ruleNoun       = "alert-rules"
+	windowNoun     = "windows"
+	statusPageNoun = "status-pages"
+)
+
+func saved[T any](ctx context.Context, c *Client, noun, name string, d T) (T, error) {
+	if err := checked("name", name); err != nil {
+		var zero T
+		return zero, err
+	}
+	return put[T](ctx, c, http.MethodPut, named(noun, name), nil, d)
+}
+
+func shown[T any](ctx context.Context, c *Client, noun, namespace, name string) (T, error) {
+	if err := checked("name", name); err != nil {
+		var zero T
+		return zero, err
+	}
+	return get[T](ctx, c, named(noun, name), words("namespace", namespace))
+}
+
+func listed[T any](ctx context.Context, c *Client, noun string, f belfry.DocumentFilter) (belfry.Page[T], error) {
+	return get[belfry.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace)))
+}
+
+// SaveChannel implements [Channels].
+func (c *Client) SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error) {
+	return saved(ctx, c, channelNoun, d.Name, d)
+}
+
+// DeleteChannel implements [Channels].
+func (c *Client) DeleteChannel(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, channelNoun, namespace, name)
+}
+
+// Channel implements [Channels].
+func (c *Client) Channel(ctx context.Context, namespace, name string) (belfry.Channel, error) {
+	return shown[belfry.Channel](ctx, c, channelNoun, namespace, name)
+}
+
+// Channels implements [Channels].
+func (c *Client) Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error) {
+	return listed[belfry.Channel](ctx, c, channelNoun, f)
+}
+
+// TestChannel sends a test message. It is no part of [Service]: a node sends.
+func (c *Client) TestChannel(ctx context.Context, namespace, name string) (ChannelTest, error) {
+	var out ChannelTest
+	if err := checked("name", name); err != nil {
+		return out, err
+	}
+	err := c.do(ctx, ask{
+		method: http.MethodPost, path: named(channelNoun, name, "test"), query: words("namespace", namespace), timeout: belfry.AlertTimeout + 30*time.Second,
+	}, &out)
+	return out, err
+}
+
+// SaveAlertRule implements [AlertRules].
+func (c *Client) SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error) {
+	return saved(ctx, c, ruleNoun, d.Name, d)
+}
+
+// DeleteAlertRule implements [AlertRules].
+func (c *Client) DeleteAlertRule(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, ruleNoun, namespace, name)
+}
+
+// AlertRule implements [AlertRules].
+func (c *Client) AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error) {
+	return shown[belfry.AlertRule](ctx, c, ruleNoun, namespace, name)
+}
+
+// AlertRules implements [AlertRules].
+func (c *Client) AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
+	return listed[belfry.AlertRule](ctx, c, ruleNoun, f)
+}
+
+// SaveWindow implements [Windows].
+func (c *Client) SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error) {
+	return saved(ctx, c, windowNoun, d.Name, d)
+}
+
+// DeleteWindow implements [Windows].
+func (c *Client) DeleteWindow(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, windowNoun, namespace, name)
+}
+
+// Window implements [Windows].
+func (c *Client) Window(ctx context.Context, namespace, name string) (belfry.Window, error) {
+	return shown[belfry.Window](ctx, c, windowNoun, namespace, name)
+}
+
+// Windows implements [Windows].
+func (c *Client) Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
+	return listed[belfry.Window](ctx, c, windowNoun, f)
+}
+
+// WindowNext is up to n times at which a window holds that are not over at
+// from; the server's now when from is zero. It is no part of [Service]: the
+// root computes them.
+func (c *Client) WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.ActiveWindow, error) {
+	if err := checked("name", name); err != nil {
+		return nil, err
+	}
+	return items[belfry.ActiveWindow](ctx, c, named(windowNoun, name, "next"), words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
+}
+
+// PreviewWindow is the same for one that is not saved.
+func (c *Client) PreviewWindow(ctx context.Context, d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error) {
+	var l occasionList
+	err := c.do(ctx, ask{
+		method: http.MethodPost, path: "/v1/" + windowNoun + "/preview", query: words("from", timeText(from), "n", numberText(n)), body: d, again: true,
+	}, &l)
+	return l.Items, err
+}
+
+// SaveStatusPage implements [StatusPages].
+func (c *Client) SaveStatusPage(ctx context.Context, d belfry.StatusPage) (belfry.StatusPage, error) {
+	return saved(ctx, c, statusPageNoun, d.Name, d)
+}
+
+// DeleteStatusPage implements [StatusPages].
+func (c *Client) DeleteStatusPage(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, statusPageNoun, namespace, name)
+}
+
+// StatusPage implements [StatusPages].
+func (c *Client) StatusPage(ctx context.Context, namespace, name string) (belfry.StatusPage, error) {
+	return shown[belfry.StatusPage](ctx, c, statusPageNoun, namespace, name)
+}
+
+// StatusPages implements [StatusPages].
+func (c *Client) StatusPages(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.StatusPage], error) {
+	return listed[belfry.StatusPage](ctx, c, statusPageNoun, f)
+}
+
+// Alerts implements [Alerts].
+func (c *Client) Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error) {
+	return get[belfry.Page[belfry.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, words(
+		"namespace", f.Namespace, "channel", f.Channel, "monitor", f.Monitor, "state", string(f.State))))
+}
+
+// AlertTries implements [Alerts].
+func (c *Client) AlertTries(ctx context.Context, namespace string, alert int64) ([]belfry.AlertTry, error) {
+	return items[belfry.AlertTry](ctx, c, numbered("alerts", alert, "tries"), words("namespace", namespace))
+}

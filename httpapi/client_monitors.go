@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// CreateMonitor implements [Monitors].
+func (c *Client) CreateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error) {
+	return put[belfry.MonitorView](ctx, c, http.MethodPost, "/v1/monitors", nil, m)
+}
+
+// UpdateMonitor implements [Monitors].
+func (c *Client) UpdateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error) {
+	if err := checked("name", m.Name); err != nil {
+		return belfry.MonitorView{}, err
+	}
+	return put[belfry.MonitorView](ctx, c, http.MethodPut, named("monitors", m.Name), nil, m)
+}
+
+// DeleteMonitor implements [Monitors].
+func (c *Client) DeleteMonitor(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, "monitors", namespace, name)
+}
+
+// drop deletes what has a name.
+func (c *Client) drop(ctx context.Context, noun, namespace, name string) error {
+	if err := checked("name", name); err != nil {
+		return err
+	}
+	return c.delete(ctx, named(noun, name), words("namespace", namespace))
+}
+
+// Monitor implements [Monitors].
+func (c *Client) Monitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error) {
+	return about[belfry.MonitorView](ctx, c, name, "", words("namespace", namespace))
+}
+
+// about reads a monitor, or a part of what there is about it.
+func about[T any](ctx context.Context, c *Client, monitor, part string, query url.Values) (T, error) {
+	if err := checked("monitor", monitor); err != nil {
+		var zero T
+		return zero, err
+	}
+	path := named("monitors", monitor)
+	if part != "" {
+		path += "/" + part
+	}
+	return get[T](ctx, c, path, query)
+}
+
+// Monitors implements [Monitors].
+func (c *Client) Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error) {
+	return get[belfry.Page[belfry.MonitorView]](ctx, c, "/v1/monitors",
+		paged(f.Paging, words("namespace", f.Namespace, "status", string(f.Status), "kind", string(f.Kind), "tag", f.Tag)))
+}
+
+// PauseMonitor implements [Monitors].
+func (c *Client) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (belfry.MonitorView, error) {
+	return toMonitor[belfry.MonitorView](ctx, c, namespace, name, "pause", pauseOptions{Until: until, Reason: reason})
+}
+
+// ResumeMonitor implements [Monitors].
+func (c *Client) ResumeMonitor(ctx context.Context, namespace, name string) (belfry.MonitorView, error) {
+	return toMonitor[belfry.MonitorView](ctx, c, namespace, name, "resume", nil)
+}
+
+// CheckMonitor implements [Monitors].
+func (c *Client) CheckMonitor(ctx context.Context, namespace, name string) (belfry.Job, error) {
+	return toMonitor[belfry.Job](ctx, c, namespace, name, "check", nil)
+}
+
+func toMonitor[T any](ctx context.Context, c *Client, namespace, monitor, verb string, body any) (T, error) {
+	if err := checked("monitor", monitor); err != nil {
+		var zero T
+		return zero, err
+	}
+	return put[T](ctx, c, http.MethodPost, named("monitors", monitor)+"/"+verb, words("namespace", namespace), body)
+}
+
+// Results implements [Monitors].
+func (c *Client) Results(ctx context.Context, f belfry.ResultFilter) (belfry.Page[belfry.CheckResult], error) {
+	return about[belfry.Page[belfry.CheckResult]](ctx, c, f.Monitor, "results", paged(f.Paging, words(
+		"namespace", f.Namespace, "outcome", string(f.Outcome), "since", timeText(f.Since), "until", timeText(f.Until))))
+}
+
+// Series implements [Monitors].
+func (c *Client) Series(ctx context.Context, q belfry.SeriesQuery) (belfry.Series, error) {
+	p, err := about[pointList](ctx, c, q.Monitor, "series", words(
+		"namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To), "step", spanText(q.Step.D())))
+	return p.Items, err
+}
+
+// Uptime implements [Monitors].
+func (c *Client) Uptime(ctx context.Context, namespace, monitor string) (belfry.UptimeReport, error) {
+	return about[belfry.UptimeReport](ctx, c, monitor, "uptime", words("namespace", namespace))
+}
+
+// Timeline implements [Monitors].
+func (c *Client) Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]belfry.Span, error) {
+	l, err := about[spanList](ctx, c, monitor, "timeline", words("namespace", namespace, "from", timeText(from)))
+	return l.Items, err
+}
+
+// Incidents implements [Monitors].
+func (c *Client) Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry.Page[belfry.Incident], error) {
+	query := words("namespace", f.Namespace, "monitor", f.Monitor)
+	if f.Open {
+		query.Set("open", "true")
+	}
+	return get[belfry.Page[belfry.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
+}
+
+// Incident implements [Monitors].
+func (c *Client) Incident(ctx context.Context, namespace string, id int64) (belfry.Incident, error) {
+	return get[belfry.Incident](ctx, c, numbered("incidents", id), words("namespace", namespace))
+}
+
+// PageVersions implements [Monitors].
+func (c *Client) PageVersions(ctx context.Context, f belfry.VersionFilter) (belfry.Page[belfry.PageVersion], error) {
+	return about[belfry.Page[belfry.PageVersion]](ctx, c, f.Monitor, "versions", paged(f.Paging, words("namespace", f.Namespace)))
+}
+
+// PageVersion implements [Monitors].
+func (c *Client) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
+	return about[belfry.PageVersion](ctx, c, monitor, "versions/"+versionText(seq), words("namespace", namespace))
+}
+
+// AcceptPage implements [Monitors].
+func (c *Client) AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
+	return toMonitor[belfry.PageVersion](ctx, c, namespace, monitor, "versions/"+versionText(seq)+"/accept", nil)
+}
+
+// PageDiff is how one version of a page became another, as the numbers of
+// PageVersion name them. It is no part of [Service]: the server compares.
+func (c *Client) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (PageDiff, error) {
+	return about[PageDiff](ctx, c, monitor, "diff", words("namespace", namespace, "from", versionText(from), "to", versionText(to)))
+}
+
+// LastChange compares the newest version of a page with its baseline, or, where
+// that is the same, with the version before it.
+func (c *Client) LastChange(ctx context.Context, namespace, monitor string) (PageDiff, error) {
+	return about[PageDiff](ctx, c, monitor, "diff", words("namespace", namespace))
+}
+
+// Beat implements [Monitors]. It needs no token. It is repeated when the server
+// cannot be reached: a call that comes twice does less harm than one that does
+// not come.
+func (c *Client) Beat(ctx context.Context, key string, call belfry.Call) (belfry.Beaten, error) {
+	path := beatPrefix + url.PathEscape(key)
+	said := string(cmp.Or(call.Kind, belfry.CallSuccess))
+	if call.ExitCode != nil && (said == string(belfry.CallSuccess) || call.Kind == belfry.CallFail && *call.ExitCode != 0) {
+		said = strconv.Itoa(*call.ExitCode)
+	}
+	var out belfry.Beaten
+	err := c.do(ctx, ask{
+		method: http.MethodPost, path: path + "/" + said, query: words("rid", call.RunID),
+		body: bodyText{"text/plain; charset=utf-8", []byte(call.Message)}, again: true,
+	}, &out)
+	return out, err
+}
+
+// Try looks at a target once. It is no part of [Service]: a worker looks.
+func (c *Client) Try(ctx context.Context, t Trial) (Tried, error) {
+	var out Tried
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: trialTimeout + 30*time.Second}, &out)
+	return out, err
+}

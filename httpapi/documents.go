@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/belfry-run/belfry"
+)
+
+// document is what there is to serve of one noun whose definitions are saved as
+// a whole: channels, alert rules, windows, status pages.
+type document[T any] struct {
+	id     string // of its operations: the noun
+	path   string // of the list
+	one    string // as it stands in a sentence, with its article
+	many   string
+	saving string // what is to be known of a change
+	ending string // and of a deletion
+
+	owner func(*T) (namespace, name *string)
+	save  func(context.Context, T) (T, error)
+	drop  func(ctx context.Context, namespace, name string) error
+	read  func(ctx context.Context, namespace, name string) (T, error)
+	list  func(context.Context, belfry.DocumentFilter) (belfry.Page[T], error)
+	shown func(T) T // without secrets; nil: it has none
+}
+
+// serveDocument is the routes of a noun.
+func serveDocument[T any](s *Server, d document[T]) {
+	show := func(v T, err error) (T, error) {
+		if d.shown != nil {
+			v = d.shown(v)
+		}
+		return v, err
+	}
+	one := d.path + "/{name}"
+
+	type listing struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: d.id + "-list", method: http.MethodGet, path: d.path, scope: belfry.ScopeRead,
+		summary: "List " + d.many + " by name",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[T], error) {
+		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+		if err != nil {
+			return belfry.Page[T]{}, err
+		}
+		p, err := page(d.list(ctx, belfry.DocumentFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns}))
+		for i, v := range p.Items {
+			p.Items[i], _ = show(v, nil)
+		}
+		return p, err
+	})
+
+	serve(s, endpoint{
+		id: d.id + "-show", method: http.MethodGet, path: one, scope: belfry.ScopeRead,
+		summary: "Show " + d.one,
+	}, func(ctx context.Context, c *call, in *byName) (v T, err error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return v, err
+		}
+		return show(d.read(ctx, ns, in.Name))
+	})
+
+	serveBody(s, endpoint{
+		id: d.id + "-save", method: http.MethodPut, path: one, scope: belfry.ScopeAdmin,
+		summary: "Create or replace " + d.one,
+		doc:     "What the body leaves out gets its default, not what it was before." + d.saving,
+	}, func(ctx context.Context, c *call, in *byName, v T) (_ T, err error) {
+		namespace, name := d.owner(&v)
+		if *name, err = agree("name", in.Name, *name); err != nil {
+			return v, err
+		}
+		if *namespace, err = c.owner(in.Namespace, *namespace); err != nil {
+			return v, err
+		}
+		return show(d.save(ctx, v))
+	})
+
+	serve(s, endpoint{
+		id: d.id + "-delete", method: http.MethodDelete, path: one, scope: belfry.ScopeAdmin,
+		summary: "Delete " + d.one,
+		doc:     d.ending,
+	}, func(ctx context.Context, c *call, in *byName) (none, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return none{}, err
+		}
+		return none{}, d.drop(ctx, ns, in.Name)
+	})
+}
+
+func (s *Server) channelRoutes() {
+	serveDocument(s, document[belfry.Channel]{
+		id: "channel", path: "/v1/channels", one: "a channel", many: "channels",
+		saving: " A secret that is written as it was shown stays, as long as the channel goes to the same place.",
+		ending: "One that an alert rule names is kept.",
+		owner:  func(d *belfry.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
+		save:   s.service.SaveChannel, drop: s.service.DeleteChannel, read: s.service.Channel, list: s.service.Channels,
+		shown: belfry.Channel.Redacted,
+	})
+	s.channelTest()
+}
+
+func (s *Server) statusPageRoutes() {
+	serveDocument(s, document[belfry.StatusPage]{
+		id: "status-page", path: "/v1/status-pages", one: "a status page", many: "status pages",
+		saving: " What it names is shown to everyone.",
+		owner:  func(d *belfry.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
+		save:   s.service.SaveStatusPage, drop: s.service.DeleteStatusPage, read: s.service.StatusPage, list: s.service.StatusPages,
+	})
+}

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+// PageDiff is how one version of a page became another.
+type PageDiff struct {
+	From belfry.PageVersion `json:"from" doc:"Without its text"`
+	To   belfry.PageVersion `json:"to" doc:"Without its text"`
+	textdiff.Result
+}
+
+// Names of versions by what they are.
+const (
+	newestVersion   = "newest"
+	baselineVersion = "baseline"
+)
+
+// versionNumber reads a version as the service numbers them.
+func versionNumber(field, text string) (int64, error) {
+	switch text {
+	case newestVersion:
+		return 0, nil
+	case baselineVersion:
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, belfry.InvalidField(field, shorten(text), "is not a version", "a number as the list of versions shows it, newest or baseline")
+	}
+	return n, nil
+}
+
+// versionText is the other way round.
+func versionText(seq int64) string {
+	switch seq {
+	case 0:
+		return newestVersion
+	case -1:
+		return baselineVersion
+	}
+	return strconv.FormatInt(seq, 10)
+}
+
+// byVersion names one version of a page.
+type byVersion struct {
+	Name      string `path:"name"`
+	Version   string `path:"version" doc:"Its number, newest or baseline"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+}
+
+func (in *byVersion) resolve(c *call) (namespace string, seq int64, err error) {
+	if namespace, err = (&byName{in.Name, in.Namespace}).resolve(c); err != nil {
+		return "", 0, err
+	}
+	seq, err = versionNumber("version", in.Version)
+	return namespace, seq, err
+}
+
+func (s *Server) pageRoutes() {
+	type listing struct {
+		Name      string `path:"name"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string `query:"cursor" doc:"Next of the page before"`
+	}
+	serve(s, endpoint{
+		id: "monitor-versions", method: http.MethodGet, path: "/v1/monitors/{name}/versions", scope: belfry.ScopeRead,
+		summary: "List what its page was like, newest first, without the texts",
+	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.PageVersion], error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return belfry.Page[belfry.PageVersion]{}, err
+		}
+		return page(s.service.PageVersions(ctx, belfry.VersionFilter{
+			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Name,
+		}))
+	})
+
+	serve(s, endpoint{
+		id: "monitor-version", method: http.MethodGet, path: "/v1/monitors/{name}/versions/{version}", scope: belfry.ScopeRead,
+		summary: "Show a version of its page, with the text",
+	}, func(ctx context.Context, c *call, in *byVersion) (belfry.PageVersion, error) {
+		ns, seq, err := in.resolve(c)
+		if err != nil {
+			return belfry.PageVersion{}, err
+		}
+		return s.service.PageVersion(ctx, ns, in.Name, seq)
+	})
+
+	serve(s, endpoint{
+		id: "monitor-accept", method: http.MethodPost, path: "/v1/monitors/{name}/versions/{version}/accept", scope: belfry.ScopeOperate,
+		summary: "Make a version the baseline that later ones are compared with",
+	}, func(ctx context.Context, c *call, in *byVersion) (belfry.PageVersion, error) {
+		ns, seq, err := in.resolve(c)
+		if err != nil {
+			return belfry.PageVersion{}, err
+		}
+		return s.service.AcceptPage(ctx, ns, in.Name, seq)
+	})
+
+	type comparing struct {
+		Name      string `path:"name"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+		From      string `query:"from" doc:"Number of a version, newest or baseline; default: the baseline, or if that is the other one, the version before it"`
+		To        string `query:"to" doc:"Number of a version, newest or baseline; default: newest"`
+	}
+	serve(s, endpoint{
+		id: "monitor-diff", method: http.MethodGet, path: "/v1/monitors/{name}/diff", scope: belfry.ScopeRead,
+		summary: "Compare two versions of its page",
+	}, func(ctx context.Context, c *call, in *comparing) (PageDiff, error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return PageDiff{}, err
+		}
+		return s.diff(ctx, ns, in.Name, in.From, in.To)
+	})
+}
+
+func (s *Server) diff(ctx context.Context, namespace, monitor, from, to string) (d PageDiff, err error) {
+	var first, second int64 = -1, 0
+	if from != "" {
+		if first, err = versionNumber("from", from); err != nil {
+			return d, err
+		}
+	}
+	if to != "" {
+		if second, err = versionNumber("to", to); err != nil {
+			return d, err
+		}
+	}
+	if d.To, err = s.textOf(ctx, namespace, monitor, second); err != nil {
+		return d, err
+	}
+	if from == "" && d.To.Baseline && d.To.Seq > 1 {
+		first = d.To.Seq - 1
+	}
+	if d.From, err = s.textOf(ctx, namespace, monitor, first); err != nil {
+		return d, err
+	}
+	d.Result = textdiff.Diff(d.From.Text, d.To.Text, textdiff.Options{})
+	d.From.Text, d.To.Text = "", ""
+	return d, nil
+}
+
+func (s *Server) textOf(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error) {
+	v, err := s.service.PageVersion(ctx, namespace, monitor, seq)
+	if err == nil && v.Pruned {
+		err = belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("compare newer ones")
+	}
+	return v, err
+}

@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func pageOf[T any](v T) belfry.Page[T] { return belfry.Page[T]{Items: []T{v}, Next: "a1"} }
+
+// shownView is a monitor as it is answered.
+func shownView() belfry.MonitorView {
+	v := filled[belfry.MonitorView]()
+	v.Monitor = v.Redacted()
+	return v
+}
+
+// monitorCalls are those about monitors and who is told of them.
+func monitorCalls(c *Client) []exchange {
+	at := filled[time.Time]()
+	paging := belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}
+	results := belfry.ResultFilter{Paging: paging, Namespace: "ns", Monitor: "n", Outcome: "fail", Since: at, Until: at}
+	series := belfry.SeriesQuery{Namespace: "ns", Monitor: "n", From: at, To: at.Add(time.Hour), Step: belfry.Duration(5 * time.Minute)}
+	incidents := belfry.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true}
+	versions := belfry.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
+	alerts := belfry.AlertFilter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", State: "failed"}
+	monitors := belfry.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g"}
+	calls := []exchange{
+		{[]any{"CreateMonitor", filled[belfry.Monitor]()}, shownView(),
+			func(ctx context.Context) (any, error) { return c.CreateMonitor(ctx, filled[belfry.Monitor]()) }},
+		{[]any{"UpdateMonitor", filled[belfry.Monitor]()}, shownView(),
+			func(ctx context.Context) (any, error) { return c.UpdateMonitor(ctx, filled[belfry.Monitor]()) }},
+		{[]any{"DeleteMonitor", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteMonitor(ctx, "ns", "n") }},
+		{[]any{"Monitor", "ns", "n"}, shownView(),
+			func(ctx context.Context) (any, error) { return c.Monitor(ctx, "ns", "n") }},
+		{[]any{"Monitors", monitors}, pageOf(shownView()),
+			func(ctx context.Context) (any, error) { return c.Monitors(ctx, monitors) }},
+		{[]any{"PauseMonitor", "ns", "n", at, "because"}, shownView(),
+			func(ctx context.Context) (any, error) { return c.PauseMonitor(ctx, "ns", "n", at, "because") }},
+		{[]any{"PauseMonitor", "ns", "n", time.Time{}, ""}, shownView(),
+			func(ctx context.Context) (any, error) { return c.PauseMonitor(ctx, "ns", "n", time.Time{}, "") }},
+		{[]any{"ResumeMonitor", "ns", "n"}, shownView(),
+			func(ctx context.Context) (any, error) { return c.ResumeMonitor(ctx, "ns", "n") }},
+		{[]any{"CheckMonitor", "ns", "n"}, filled[belfry.Job](),
+			func(ctx context.Context) (any, error) { return c.CheckMonitor(ctx, "ns", "n") }},
+		{[]any{"Results", results}, filled[belfry.Page[belfry.CheckResult]](),
+			func(ctx context.Context) (any, error) { return c.Results(ctx, results) }},
+		{[]any{"Series", series}, filled[belfry.Series](),
+			func(ctx context.Context) (any, error) { return c.Series(ctx, series) }},
+		{[]any{"Uptime", "ns", "n"}, filled[belfry.UptimeReport](),
+			func(ctx context.Context) (any, error) { return c.Uptime(ctx, "ns", "n") }},
+		{[]any{"Timeline", "ns", "n", at}, filled[[]belfry.Span](),
+			func(ctx context.Context) (any, error) { return c.Timeline(ctx, "ns", "n", at) }},
+		{[]any{"Incidents", incidents}, filled[belfry.Page[belfry.Incident]](),
+			func(ctx context.Context) (any, error) { return c.Incidents(ctx, incidents) }},
+		{[]any{"Incident", "*", int64(9)}, filled[belfry.Incident](),
+			func(ctx context.Context) (any, error) { return c.Incident(ctx, "*", 9) }},
+		{[]any{"PageVersions", versions}, filled[belfry.Page[belfry.PageVersion]](),
+			func(ctx context.Context) (any, error) { return c.PageVersions(ctx, versions) }},
+		{[]any{"PageVersion", "ns", "n", int64(3)}, filled[belfry.PageVersion](),
+			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", 3) }},
+		{[]any{"PageVersion", "ns", "n", int64(0)}, filled[belfry.PageVersion](),
+			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", 0) }},
+		{[]any{"PageVersion", "ns", "n", int64(-1)}, filled[belfry.PageVersion](),
+			func(ctx context.Context) (any, error) { return c.PageVersion(ctx, "ns", "n", -1) }},
+		{[]any{"AcceptPage", "ns", "n", int64(3)}, filled[belfry.PageVersion](),
+			func(ctx context.Context) (any, error) { return c.AcceptPage(ctx, "ns", "n", 3) }},
+		{[]any{"Alerts", alerts}, filled[belfry.Page[belfry.Alert]](),
+			func(ctx context.Context) (any, error) { return c.Alerts(ctx, alerts) }},
+		{[]any{"AlertTries", "*", int64(9)}, filled[[]belfry.AlertTry](),
+			func(ctx context.Context) (any, error) { return c.AlertTries(ctx, "*", 9) }},
+	}
+	return append(calls, documentCalls(c, belfry.DocumentFilter{Paging: paging, Namespace: "*"})...)
+}
+
+func documentCalls(c *Client, all belfry.DocumentFilter) []exchange {
+	channel := filled[belfry.Channel]()
+	window := belfry.Window{From: time.Now().Add(time.Hour).UTC().Truncate(time.Second), To: time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)}
+	return []exchange{
+		{[]any{"SaveChannel", channel}, channel.Redacted(),
+			func(ctx context.Context) (any, error) { return c.SaveChannel(ctx, channel) }},
+		{[]any{"DeleteChannel", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteChannel(ctx, "ns", "n") }},
+		{[]any{"Channel", "ns", "n"}, channel.Redacted(),
+			func(ctx context.Context) (any, error) { return c.Channel(ctx, "ns", "n") }},
+		{[]any{"Channels", all}, pageOf(channel.Redacted()),
+			func(ctx context.Context) (any, error) { return c.Channels(ctx, all) }},
+		{[]any{"SaveAlertRule", filled[belfry.AlertRule]()}, filled[belfry.AlertRule](),
+			func(ctx context.Context) (any, error) { return c.SaveAlertRule(ctx, filled[belfry.AlertRule]()) }},
+		{[]any{"DeleteAlertRule", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteAlertRule(ctx, "ns", "n") }},
+		{[]any{"AlertRule", "ns", "n"}, filled[belfry.AlertRule](),
+			func(ctx context.Context) (any, error) { return c.AlertRule(ctx, "ns", "n") }},
+		{[]any{"AlertRules", all}, filled[belfry.Page[belfry.AlertRule]](),
+			func(ctx context.Context) (any, error) { return c.AlertRules(ctx, all) }},
+		{[]any{"SaveWindow", filled[belfry.Window]()}, filled[belfry.Window](),
+			func(ctx context.Context) (any, error) { return c.SaveWindow(ctx, filled[belfry.Window]()) }},
+		{[]any{"DeleteWindow", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteWindow(ctx, "ns", "n") }},
+		{[]any{"Window", "ns", "n"}, filled[belfry.Window](),
+			func(ctx context.Context) (any, error) { return c.Window(ctx, "ns", "n") }},
+		{[]any{"Windows", all}, filled[belfry.Page[belfry.Window]](),
+			func(ctx context.Context) (any, error) { return c.Windows(ctx, all) }},
+		{[]any{""}, []belfry.ActiveWindow{{Name: "preview", From: window.From, To: window.To}},
+			func(ctx context.Context) (any, error) { return c.PreviewWindow(ctx, window, time.Time{}, 3) }},
+		{[]any{"SaveStatusPage", filled[belfry.StatusPage]()}, filled[belfry.StatusPage](),
+			func(ctx context.Context) (any, error) { return c.SaveStatusPage(ctx, filled[belfry.StatusPage]()) }},
+		{[]any{"DeleteStatusPage", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteStatusPage(ctx, "ns", "n") }},
+		{[]any{"StatusPage", "ns", "n"}, filled[belfry.StatusPage](),
+			func(ctx context.Context) (any, error) { return c.StatusPage(ctx, "ns", "n") }},
+		{[]any{"StatusPages", all}, filled[belfry.Page[belfry.StatusPage]](),
+			func(ctx context.Context) (any, error) { return c.StatusPages(ctx, all) }},
+	}
+}
+
+// whatTheServerComputes are calls whose answers come from more than one of the
+// service.
+func whatTheServerComputes(t *testing.T, b *bench) {
+	t.Helper()
+	c, at := b.client, filled[time.Time]()
+	window := belfry.Window{Name: "n", From: at, To: at.Add(time.Hour)}.WithDefaults()
+	b.when("Window", func(context.Context, []any) (any, error) { return window, nil })
+	next, err := c.WindowNext(t.Context(), "ns", "n", at.Add(-time.Hour), 2)
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, "window", b.last(), []any{"Window", "ns", "n"})
+	same(t, "next of it", next, []belfry.ActiveWindow{{Name: "n", From: at, To: at.Add(time.Hour)}})
+
+	texts := map[int64]string{1: "one\ntwo\n", 2: "one\n2\n", 3: "one\n2\n3\n"}
+	b.when("PageVersion", func(_ context.Context, args []any) (any, error) {
+		seq := args[2].(int64)
+		switch {
+		case seq < 0:
+			seq = 1
+		case seq == 0:
+			seq = 3
+		}
+		return belfry.PageVersion{Seq: seq, Text: texts[seq], Baseline: seq == 1}, nil
+	})
+	for _, call := range []struct {
+		from, to int64
+		want     [4]int // numbers of the versions, lines added and removed
+		do       func() (PageDiff, error)
+	}{
+		{2, 3, [4]int{2, 3, 1, 0}, func() (PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", 2, 3) }},
+		{-1, 2, [4]int{1, 2, 1, 1}, func() (PageDiff, error) { return c.PageDiff(t.Context(), "ns", "n", -1, 2) }},
+		{-1, 0, [4]int{1, 3, 2, 1}, func() (PageDiff, error) { return c.LastChange(t.Context(), "ns", "n") }},
+	} {
+		d, err := call.do()
+		if err != nil || d.From.Text != "" || d.To.Text != "" || len(d.Hunks) != 1 {
+			t.Errorf("diff of %d and %d: %+v %v", call.from, call.to, d, err)
+		}
+		same(t, "diff", [4]int{int(d.From.Seq), int(d.To.Seq), d.Added, d.Removed}, call.want)
+	}
+
+	tried, err := c.Try(t.Context(), Trial{Namespace: "ns", Monitor: "n"})
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, "try", tried.Measure, filled[belfry.Measure]())
+	tested, err := c.TestChannel(t.Context(), "ns", "n")
+	if err != nil || !tested.OK {
+		t.Errorf("test: %+v %v", tested, err)
+	}
+}

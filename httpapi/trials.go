@@ -1,0 +1,266 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Prober looks at targets because somebody asked, for no monitor. It is an
+// ability of nodes that run checks.
+type Prober interface {
+	// Try looks once at the target of a task, within the task's timeout.
+	Try(ctx context.Context, t belfry.Task) (belfry.Measure, error)
+	// Preview does the same for a task of kind page, and shows what its
+	// selector finds.
+	Preview(ctx context.Context, t belfry.Task) (PagePreview, error)
+}
+
+// Notifier tells people. An error says what went wrong, without secrets.
+type Notifier interface {
+	Send(ctx context.Context, c belfry.Channel, m belfry.Message) error
+}
+
+// Secrets hands out definitions with their secrets, for the server's own use.
+// No answer has them.
+type Secrets interface {
+	ChannelSecrets(ctx context.Context, namespace, name string) (belfry.Channel, error)
+	// CheckOf is what a monitor does each time.
+	CheckOf(ctx context.Context, namespace, monitor string) (belfry.Task, error)
+}
+
+// PagePreview is what a look at a page finds, and how its settings work on it.
+type PagePreview struct {
+	belfry.Measure
+	First   []string      `json:"first,omitempty" doc:"For kind page: texts of the first elements that the selector finds, before the ignore rules"`
+	Removed []PageRemoval `json:"removed,omitempty" doc:"For kind page: what each rule takes out or masks"`
+}
+
+// PageRemoval says how much one rule of a page takes out of its text, or masks
+// in it.
+type PageRemoval struct {
+	Rule  string `json:"rule" doc:"Such as ignore[0]"`
+	Text  string `json:"text" doc:"The rule itself"`
+	Count int    `json:"count" doc:"How often it does"`
+}
+
+// Trial says what to try: a check that belongs to no monitor, the check of a
+// monitor, or an edit of it.
+type Trial struct {
+	Namespace string       `json:"namespace,omitempty" doc:"Default: the token's namespace, or default"`
+	Monitor   string       `json:"monitor,omitempty" doc:"Try the check of this monitor"`
+	Check     *belfry.Task `json:"check,omitempty" doc:"A check as it stands in a monitor; beside monitor it is an edit of that one's, which keeps its secrets as long as it goes to the same place"`
+}
+
+// Tried is what came of it.
+type Tried struct {
+	PagePreview
+	Started time.Time `json:"started" doc:"When it was looked at"`
+}
+
+// ChannelTest is what came of a test message.
+type ChannelTest struct {
+	OK    bool            `json:"ok" doc:"It was taken by whoever passes it on"`
+	Error string          `json:"error,omitempty" doc:"Why it was not"`
+	Took  belfry.Duration `json:"took" doc:"Until it was taken or not"`
+}
+
+// Bounds of what is sent out because somebody asked. Without them the server
+// would be a proxy for whoever holds a token.
+const (
+	trialsPerSecond = 5
+	trialsAtOnce    = 10
+	trialTimeout    = time.Minute
+)
+
+func (s *Server) mayTry() error {
+	if s.trials.Allow() {
+		return nil
+	}
+	e := belfry.Errorf(belfry.Unavailable, "too many tries and tests at once").WithHint("wait a second")
+	return newProblem(http.StatusTooManyRequests, e)
+}
+
+func (s *Server) trialRoutes() {
+	type trying struct {
+		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+	}
+	serveBody(s, endpoint{
+		id: "check-try", method: http.MethodPost, path: "/v1/checks/try", scope: belfry.ScopeOperate, timeout: trialTimeout + 10*time.Second,
+		summary: "Look at a target once, and say what was seen",
+		doc: "Nothing is written, and nobody is told. The answer has what each condition came to, and for kind page what the selector finds. " +
+			"A check of the caller's own needs the scope admin, as saving it would. It ends after a minute, whatever its timeout.",
+	}, func(ctx context.Context, c *call, in *trying, body Trial) (Tried, error) {
+		ns, err := c.owner(in.Namespace, body.Namespace)
+		if err != nil {
+			return Tried{}, err
+		}
+		if s.opts.Prober == nil {
+			return Tried{}, belfry.Errorf(belfry.Unavailable, "this node runs no checks").WithHint("ask a node with the role worker")
+		}
+		t, err := s.trialOf(ctx, c, ns, body)
+		if err != nil {
+			return Tried{}, err
+		}
+		if err := s.mayTry(); err != nil {
+			return Tried{}, err
+		}
+		s.opts.Logger.Info("check is tried", "request", c.id, "token", c.token.Name, "kind", t.Kind, "namespace", ns, "monitor", body.Monitor)
+		return s.try(ctx, t)
+	})
+}
+
+func (s *Server) try(ctx context.Context, t belfry.Task) (out Tried, err error) {
+	t.Timeout = min(t.Timeout, belfry.Duration(trialTimeout))
+	out.Started = belfry.Micro(time.Now())
+	if t.Kind != belfry.KindPage {
+		out.Measure, err = s.opts.Prober.Try(ctx, t)
+	} else {
+		out.PagePreview, err = s.opts.Prober.Preview(ctx, t)
+	}
+	return out, ofCheck(err)
+}
+
+// ofCheck names fields that a prober finds fault with by their place in the
+// body.
+func ofCheck(err error) error {
+	var e *belfry.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 {
+		return err
+	}
+	out := *e
+	out.Fields = each(e.Fields, func(f belfry.FieldError) belfry.FieldError {
+		f.Field = "check." + f.Field
+		return f
+	})
+	return &out
+}
+
+// trialOf is the task that a trial asks for, with its secrets.
+func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Trial) (t belfry.Task, err error) {
+	if body.Monitor == "" && body.Check == nil {
+		return t, belfry.InvalidField("check", "", "is missing", "give a check, the name of a monitor, or both: then the check is an edit of the monitor's")
+	}
+	if body.Check != nil {
+		if err := allow(c.token, belfry.ScopeAdmin); err != nil {
+			return t, err
+		}
+	}
+	if body.Monitor != "" {
+		if err := belfry.CheckName("monitor", body.Monitor); err != nil {
+			return t, err
+		}
+		if t, err = s.ownCheck(ctx, namespace, body.Monitor); err != nil {
+			return t, err
+		}
+	}
+	if body.Check != nil {
+		check := keptSecrets(*body.Check, t)
+		m := belfry.Monitor{Namespace: namespace, Name: "trial", Check: check}.WithDefaults()
+		if err := m.Validate(time.Time{}); err != nil {
+			return t, err
+		}
+		if err := noneMissing(m.Check); err != nil {
+			return t, err
+		}
+		t = m.Task()
+	}
+	if t.Kind == belfry.KindCommand || t.Kind == belfry.KindFunc {
+		return t, belfry.InvalidField("check.kind", string(t.Kind), "cannot be tried", "only what looks at a target over the network can; a monitor's command runs with POST /v1/monitors/NAME/check")
+	}
+	return t, nil
+}
+
+func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (belfry.Task, error) {
+	if s.opts.Secrets == nil {
+		return belfry.Task{}, belfry.Errorf(belfry.Unavailable, "this node has no access to the checks of monitors").WithHint("give the check itself")
+	}
+	return s.opts.Secrets.CheckOf(ctx, namespace, monitor)
+}
+
+// keptSecrets puts the secrets of old into an edit of it, unless the edit goes
+// elsewhere: who may edit it but not read its secrets could have them sent to
+// a place of their own.
+func keptSecrets(edit, old belfry.Task) belfry.Task {
+	a, b := edit.HTTP, old.HTTP
+	if a == nil || b == nil || origin(a.URL) != origin(b.URL) || a.Proxy != b.Proxy || a.ServerName != b.ServerName || a.CA != b.CA || a.SkipVerify && !b.SkipVerify {
+		return edit
+	}
+	return edit.KeepSecrets(old)
+}
+
+// origin is the part of a URL that says to whom it leads.
+func origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// noneMissing refuses a check in which something stands for a secret that is
+// not there.
+func noneMissing(t belfry.Task) error {
+	if t.HTTP == nil || t.HTTP.Auth == nil {
+		return nil
+	}
+	a := t.HTTP.Auth
+	for field, secret := range map[string]belfry.Secret{"password": a.Password, "bearer": a.Bearer, "key": a.Key} {
+		if secret == belfry.Redacted {
+			return belfry.InvalidField("check.http.auth."+field, string(secret), "stands for a secret that is kept, and none is",
+				"write the secret itself; a monitor's own is kept only while its check goes to the same place")
+		}
+	}
+	return nil
+}
+
+// channelTest serves the test of a channel. That a message was not taken is
+// the answer to the question, and no fault of the request.
+func (s *Server) channelTest() {
+	serve(s, endpoint{
+		id: "channel-test", method: http.MethodPost, path: "/v1/channels/{name}/test", scope: belfry.ScopeOperate, timeout: belfry.AlertTimeout + 10*time.Second,
+		summary: "Send a test message through a channel, and say what came of it",
+		doc:     "The answer is ok or has the error, in either case under 200.",
+	}, func(ctx context.Context, c *call, in *byName) (ChannelTest, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return ChannelTest{}, err
+		}
+		if s.opts.Notifier == nil || s.opts.Secrets == nil {
+			return ChannelTest{}, belfry.Errorf(belfry.Unavailable, "this node tells nobody anything").WithHint("ask a node with the role engine")
+		}
+		channel, err := s.opts.Secrets.ChannelSecrets(ctx, ns, in.Name)
+		if err != nil {
+			return ChannelTest{}, err
+		}
+		if err := s.mayTry(); err != nil {
+			return ChannelTest{}, err
+		}
+		s.opts.Logger.Info("channel is tested", "request", c.id, "token", c.token.Name, "namespace", ns, "channel", in.Name)
+		return s.tell(ctx, channel), nil
+	})
+}
+
+func (s *Server) tell(ctx context.Context, channel belfry.Channel) ChannelTest {
+	ctx, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
+	defer cancel()
+	now := time.Now()
+	m := belfry.Compose(channel, []belfry.Alert{{
+		Message: "test-" + rand.Text(), // or every test would have the same key
+		Notice: belfry.Notice{
+			Type: belfry.NoticeTest, At: belfry.Micro(now), Namespace: channel.Namespace,
+			Title: "Test of channel " + channel.Name, Text: "Alerts that go to this channel arrive here.",
+		},
+	}}, s.opts.PublicURL, now)
+	err := s.opts.Notifier.Send(ctx, channel, m)
+	out := ChannelTest{OK: err == nil, Took: belfry.Duration(time.Since(now))}
+	if err != nil {
+		out.Error, _ = belfry.CleanText(err.Error(), belfry.MaxCheckMessage)
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package condition
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Came is what the conditions and warnings of a task come to together.
+type Came struct {
+	Results []belfry.ConditionResult
+	Outcome belfry.CheckOutcome
+	Code    belfry.CheckCode // when the outcome is not ok
+	Message string
+}
+
+// All judges every condition and warning of a task, so that a person sees what
+// each was. The first of the worst is what is said: one that cannot be read,
+// then a condition that does not hold, then a warning. hide takes secrets out
+// of what is shown.
+func All(t belfry.Task, f *Facts, now time.Time, hide func(string) string) (c Came) {
+	c.Outcome = belfry.CheckOK
+	if len(t.Conditions)+len(t.Warnings) == 0 {
+		return c
+	}
+	on := On(f, now)
+	for _, list := range []struct {
+		what  string
+		texts []string
+		came  belfry.CheckOutcome
+	}{{"condition", t.Conditions, belfry.CheckFail}, {"warning", t.Warnings, belfry.CheckDegraded}} {
+		for _, text := range list.texts {
+			r := belfry.ConditionResult{Text: text, Warning: list.came == belfry.CheckDegraded}
+			p, err := Get(t.Kind, text)
+			if err != nil {
+				// Refused when it was saved, or saved by another version: it
+				// says nothing of the target.
+				r.Error = hide(err.Error())
+				c.take(belfry.CheckError, belfry.CodeConfig, fmt.Sprintf("%s %s cannot be read: %s", list.what, text, r.Error))
+			} else {
+				warning := r.Warning
+				r = p.Judge(on)
+				r.Warning, r.Value, r.Error = warning, hide(r.Value), hide(r.Error)
+				if !r.Holds {
+					c.take(list.came, belfry.CodeAssertion, broken(list.what, r))
+				}
+			}
+			c.Results = append(c.Results, r)
+		}
+	}
+	return c
+}
+
+var gravity = map[belfry.CheckOutcome]int{belfry.CheckDegraded: 1, belfry.CheckFail: 2, belfry.CheckError: 3}
+
+func (c *Came) take(outcome belfry.CheckOutcome, code belfry.CheckCode, message string) {
+	if gravity[outcome] > gravity[c.Outcome] {
+		c.Outcome, c.Code, c.Message = outcome, code, message
+	}
+}
+
+// broken says of a condition that it does not hold.
+func broken(what string, r belfry.ConditionResult) string {
+	text := what + " " + r.Text + " does not hold"
+	if r.Error != "" {
+		text += ": " + r.Error
+	}
+	if r.Value != "" {
+		text += " (" + r.Value + ")"
+	}
+	return text
+}

@@ -1,0 +1,208 @@
+package condition
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Facts are what is known of one answer. What a kind has no variable for is
+// not looked at.
+type Facts struct {
+	Latency time.Duration
+	Phases  belfry.Phases
+	IP      string
+
+	Status    any // a number of HTTP, or the word of a health service
+	Header    http.Header
+	Body      []byte
+	Redirects int
+	FinalURL  string
+	CertEnd   time.Time // zero: there was no certificate
+	Issuer    string
+	TLS       string // version, such as TLS 1.3
+
+	Answers []string // of DNS
+	RCode   string
+	TTL     int
+
+	Loss                float64 // of pings, in per cent
+	RTT, RTTMin, RTTMax time.Duration
+
+	Text     string // of a page: what was selected
+	Elements int
+}
+
+// MaxJSON is the largest body that is read as JSON.
+const MaxJSON = 8 << 20
+
+// variable is one that conditions may read.
+type variable struct {
+	is  types.Type
+	get func(a *Answer) (any, error)
+}
+
+// of makes a variable of a fact. The language tells lengths of time and
+// numbers apart, so that latency < 500 is refused.
+func of[T any](get func(f *Facts) T) variable {
+	var sample T
+	return variable{is: types.TypeOf(sample), get: func(a *Answer) (any, error) { return get(a.facts), nil }}
+}
+
+func function[T any](sample T, make func(a *Answer) T) variable {
+	return variable{is: types.TypeOf(sample), get: func(a *Answer) (any, error) { return make(a), nil }}
+}
+
+var variables = map[string]variable{
+	"latency":      of(func(f *Facts) time.Duration { return f.Latency }),
+	"dns_time":     of(func(f *Facts) time.Duration { return f.Phases.DNS.D() }),
+	"connect_time": of(func(f *Facts) time.Duration { return f.Phases.Connect.D() }),
+	"tls_time":     of(func(f *Facts) time.Duration { return f.Phases.TLS.D() }),
+	"first_byte":   of(func(f *Facts) time.Duration { return f.Phases.FirstByte.D() }),
+	"transfer":     of(func(f *Facts) time.Duration { return f.Phases.Transfer.D() }),
+	"ip":           of(func(f *Facts) string { return f.IP }),
+	"redirects":    of(func(f *Facts) int { return f.Redirects }),
+	"final_url":    of(func(f *Facts) string { return f.FinalURL }),
+	"answers":      of(func(f *Facts) []string { return f.Answers }),
+	"rcode":        of(func(f *Facts) string { return f.RCode }),
+	"ttl":          of(func(f *Facts) int { return f.TTL }),
+	"loss":         of(func(f *Facts) float64 { return f.Loss }),
+	"rtt":          of(func(f *Facts) time.Duration { return f.RTT }),
+	"rtt_min":      of(func(f *Facts) time.Duration { return f.RTTMin }),
+	"rtt_max":      of(func(f *Facts) time.Duration { return f.RTTMax }),
+	"issuer":       of(func(f *Facts) string { return f.Issuer }),
+	"tls_version":  of(func(f *Facts) string { return f.TLS }),
+	"text":         of(func(f *Facts) string { return f.Text }),
+	"elements":     of(func(f *Facts) int { return f.Elements }),
+	"status":       {is: types.Int, get: func(a *Answer) (any, error) { return a.facts.Status, nil }},
+	"cert_days":    {is: types.Int, get: (*Answer).certDays},
+	"body":         {is: types.String, get: (*Answer).body},
+	"json":         {is: types.Any, get: (*Answer).json},
+	"header":       function(func(string) string { return "" }, func(a *Answer) func(string) string { return a.header }),
+	"jq":           function(func(string) (any, error) { return nil, nil }, func(a *Answer) func(string) (any, error) { return a.jq }),
+}
+
+// known are the variables of each kind.
+var known = map[belfry.Kind][]string{
+	belfry.KindHTTP:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days"),
+	belfry.KindPage:      names("latency dns_time connect_time tls_time first_byte transfer ip status header body json jq redirects final_url cert_days text elements"),
+	belfry.KindTCP:       names("latency dns_time connect_time ip body"),
+	belfry.KindDNS:       names("latency dns_time connect_time ip answers rcode ttl"),
+	belfry.KindTLS:       names("latency dns_time connect_time tls_time ip cert_days issuer tls_version"),
+	belfry.KindPing:      names("latency dns_time ip loss rtt rtt_min rtt_max"),
+	belfry.KindGRPC:      names("latency dns_time connect_time tls_time ip status cert_days"),
+	belfry.KindWebSocket: names("latency dns_time connect_time tls_time first_byte ip status header body json jq cert_days"),
+}
+
+func names(text string) []string { return strings.Fields(text) }
+
+// Names are the variables and functions that conditions of a kind may use,
+// beside those of the language.
+func Names(kind belfry.Kind) []string { return known[kind] }
+
+// schema are the types of what a kind's expressions may name.
+func schema(kind belfry.Kind) types.Map {
+	m := types.Map{}
+	for _, name := range known[kind] {
+		m[name] = variables[name].is
+	}
+	if kind == belfry.KindGRPC {
+		m["status"] = types.String
+	}
+	for name, f := range metered {
+		m[name] = f.is
+	}
+	return m
+}
+
+// Answer is one answer, ready to be judged by many expressions. It is for one
+// goroutine.
+type Answer struct {
+	facts  *Facts
+	now    time.Time
+	env    map[string]any
+	faults map[string]error
+	meter  meter
+	vm     vm.VM
+
+	parsed bool // value and broken are what the body is as JSON
+	value  any
+	broken error
+}
+
+// On makes an answer of facts. The time is for the days of a certificate; the
+// expressions that are judged on the answer have [Limit] together.
+func On(f *Facts, now time.Time) *Answer {
+	a := &Answer{facts: f, now: now, env: map[string]any{}}
+	a.meter.until = time.Now().Add(Limit)
+	return a
+}
+
+// prepare puts what an expression names into reach. A body is not turned into
+// text, and not read as JSON, unless somebody asks.
+func (a *Answer) prepare(uses map[string]bool) {
+	for name := range uses {
+		if _, done := a.env[name]; done {
+			continue
+		}
+		if f, is := metered[name]; is {
+			a.env[name] = f.make(&a.meter)
+		} else if v, is := variables[name]; is {
+			value, err := v.get(a)
+			if err != nil {
+				if a.faults == nil {
+					a.faults = map[string]error{}
+				}
+				a.faults[name] = err
+			}
+			a.env[name] = value
+		}
+	}
+}
+
+func (a *Answer) certDays() (any, error) {
+	if a.facts.CertEnd.IsZero() {
+		return nil, fmt.Errorf("cert_days: no certificate was seen")
+	}
+	left := a.facts.CertEnd.Sub(a.now)
+	days := int(left / (24 * time.Hour))
+	if left < 0 {
+		days-- // one that ended an hour ago has not zero days left
+	}
+	return days, nil
+}
+
+func (a *Answer) body() (any, error) {
+	return strings.ToValidUTF8(string(a.facts.Body), "\uFFFD"), nil
+}
+
+// json is the body as JSON, read once.
+func (a *Answer) json() (any, error) {
+	if !a.parsed {
+		a.value, a.broken = a.parse()
+		a.parsed = true
+	}
+	return a.value, a.broken
+}
+
+func (a *Answer) parse() (any, error) {
+	if len(a.facts.Body) > MaxJSON {
+		return nil, fmt.Errorf("json: a body of %d bytes is over the limit of %d", len(a.facts.Body), MaxJSON)
+	}
+	var v any
+	if err := json.Unmarshal(a.facts.Body, &v); err != nil {
+		return nil, fmt.Errorf("json: the body is not JSON: %w", err)
+	}
+	return v, nil
+}
+
+func (a *Answer) header(name string) string {
+	return strings.ToValidUTF8(strings.Join(a.facts.Header.Values(name), ", "), "\uFFFD")
+}

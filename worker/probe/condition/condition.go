@@ -1,0 +1,157 @@
+// Package condition judges what a check saw by expressions such as
+//
+//	status in [200, 204] and latency < 500ms
+//	jq('.items[0].price') > 10 and header('Content-Type') contains 'json'
+//	cert_days > 20 or not (body matches '(?i)maintenance')
+//
+// The language is github.com/expr-lang/expr, cut down to what can be bounded:
+// an expression reads one answer, and neither a file, a variable of the
+// environment nor a clock. A length of time is written as it is read, 500ms or
+// 1m30s; outside of strings it stands for duration("500ms").
+//
+// Expressions are foreign code. Each has a number of steps, an amount of memory
+// and a time that it may take; one that needs more does not hold and says so.
+// What cannot be compiled is refused when it is saved.
+package condition
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Program is one compiled expression. It is safe for concurrent use.
+type Program struct {
+	text    string
+	program *vm.Program
+	uses    map[string]bool
+	parts   []part
+}
+
+// builtins of the language that need no more than their arguments' size.
+// Those that make big values of small ones, and those that read the clock, are
+// left out; upper, lower, split and string are our own, because they count.
+var builtins = []string{
+	"all", "any", "none", "one", "filter", "map", "find", "findIndex", "count", "sum", "len",
+	"abs", "ceil", "floor", "round", "int", "float", "trim", "trimPrefix", "trimSuffix",
+	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "duration", "first", "last", "type",
+}
+
+// maxNodes bounds the size of an expression beside its length.
+const maxNodes = 1000
+
+// Compile makes a program for answers of a kind.
+func Compile(kind belfry.Kind, text string) (*Program, error) {
+	if len(text) > belfry.MaxCondition {
+		return nil, fmt.Errorf("is over %d bytes", belfry.MaxCondition)
+	}
+	plain := spellDurations(text)
+	program, err := compile(kind, plain, expr.AsBool())
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{text: text, program: program, uses: map[string]bool{}}
+	walk := collector{kind: kind, found: map[ast.Node]part{}}
+	if err := walk.collect(plain); err != nil {
+		return nil, err
+	}
+	p.parts = walk.parts()
+	for _, name := range walk.names {
+		p.uses[name] = true
+	}
+	return p, nil
+}
+
+func compile(kind belfry.Kind, text string, options ...expr.Option) (*vm.Program, error) {
+	options = append(options, expr.Env(schema(kind)), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(), expr.Patch(metering{}))
+	for _, name := range builtins {
+		options = append(options, expr.EnableBuiltin(name))
+	}
+	program, err := expr.Compile(text, options...)
+	if err != nil {
+		return nil, errors.New(sentence(err))
+	}
+	return program, nil
+}
+
+// sentence is an error without the drawing of where it is, which does not fit
+// into one line.
+func sentence(err error) string {
+	var at *file.Error
+	if errors.As(err, &at) {
+		return at.Message
+	}
+	return err.Error()
+}
+
+// Uses reports whether the expression reads this variable or function.
+func (p *Program) Uses(name string) bool { return p.uses[name] }
+
+// Judge says whether the expression holds of an answer. One that cannot be
+// evaluated, for a field that is not there or because it takes too long, does
+// not hold.
+func (p *Program) Judge(a *Answer) belfry.ConditionResult {
+	r := belfry.ConditionResult{Text: p.text}
+	a.prepare(p.uses)
+	out, err := a.run(p.program)
+	switch holds := out.(type) {
+	case bool:
+		r.Holds = holds && err == nil
+	default:
+		if err == nil {
+			err = fmt.Errorf("is %s and not true or false", typeName(out))
+		}
+	}
+	if err != nil {
+		r.Error, _ = belfry.CleanText(err.Error(), maxShown)
+	}
+	r.Value = p.value(a)
+	return r
+}
+
+func typeName(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	return "a " + reflect.TypeOf(v).String()
+}
+
+// Vet says which expressions of a task cannot be compiled.
+func Vet(t belfry.Task) []belfry.FieldError {
+	var faults []belfry.FieldError
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{{"conditions", t.Conditions}, {"warnings", t.Warnings}} {
+		for i, text := range list.texts {
+			if _, err := Compile(t.Kind, text); err != nil {
+				message, _ := belfry.CleanText(err.Error(), maxShown)
+				shown, _ := belfry.CleanText(text, maxShown)
+				faults = append(faults, belfry.FieldError{
+					Field: fmt.Sprintf("%s[%d]", list.field, i), Value: shown, Message: message, Hint: hint(t.Kind),
+				})
+			}
+		}
+	}
+	return faults
+}
+
+func hint(kind belfry.Kind) string {
+	names := Names(kind)
+	text := "kind " + string(kind) + " has "
+	for i, name := range slices.Sorted(slices.Values(names)) {
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}

@@ -1,0 +1,134 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// connect looks a host up, chooses the first of its addresses that is of the
+// family, and dials that one. The guard looks at the address again in the
+// moment of the dial, so it does not matter what a name said before.
+func (e *Executor) connect(ctx context.Context, t *trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
+	t.enter(stageDNS)
+	addr, err := e.resolve(ctx, host, family)
+	if err != nil {
+		return nil, err
+	}
+	t.dials(addr)
+	t.enter(stageConnect)
+	conn, err := e.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
+	if err != nil {
+		return nil, err
+	}
+	t.enter(stageTurn)
+	return conn, nil
+}
+
+// resolve is the address to dial. The resolver sorts: an address of a family
+// that this machine has no route for comes last.
+func (e *Executor) resolve(ctx context.Context, host string, family belfry.IPFamily) (netip.Addr, error) {
+	addrs, err := e.lookup(ctx, host, family)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return addrs[0], nil
+}
+
+func (e *Executor) lookup(ctx context.Context, host string, family belfry.IPFamily) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addr = addr.Unmap()
+		if family == belfry.FamilyIPv4 && !addr.Is4() || family == belfry.FamilyIPv6 && addr.Is4() {
+			return nil, errFamily
+		}
+		return []netip.Addr{addr}, nil
+	}
+	addrs, err := e.resolver.LookupNetIP(ctx, lookupNetwork(family), host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	return addrs, err
+}
+
+var errFamily = errors.New("the address is not of the family that is asked for")
+
+func lookupNetwork(family belfry.IPFamily) string {
+	switch family {
+	case belfry.FamilyIPv4:
+		return "ip4"
+	case belfry.FamilyIPv6:
+		return "ip6"
+	}
+	return "ip"
+}
+
+// dialNetwork is the network for a dialer that looks up by itself.
+func dialNetwork(network string, family belfry.IPFamily) string {
+	switch family {
+	case belfry.FamilyIPv4:
+		return network + "4"
+	case belfry.FamilyIPv6:
+		return network + "6"
+	}
+	return network
+}
+
+// guarded says whether everything a name stands for may be reached. It is for
+// what others dial for us: a proxy, or ICMP, which has no connection.
+func (e *Executor) guarded(addrs []netip.Addr) error {
+	for _, addr := range addrs {
+		if err := guard.Check(addr, e.options.Guard.Allow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open is a guarded connection whose end is the context's.
+func (l *look) open(ctx context.Context, t *trip, network, address string, family belfry.IPFamily) (net.Conn, *fault) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, ours(belfry.CodeConfig, "address: %s", err)
+	}
+	conn, err := l.e.connect(ctx, t, network, host, port, family)
+	if err != nil {
+		return nil, l.netFault(ctx, t, err)
+	}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		_ = conn.SetDeadline(deadline)
+	}
+	return &cancelable{Conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })}, nil
+}
+
+// cancelable is a connection that ends with a context.
+type cancelable struct {
+	net.Conn
+	stop func() bool
+}
+
+func (c *cancelable) Close() error {
+	c.stop()
+	return c.Conn.Close()
+}
+
+// secure makes a connection one of TLS.
+func (l *look) secure(ctx context.Context, t *trip, conn net.Conn, config *tls.Config) (*tls.Conn, error) {
+	t.enter(stageTLS)
+	own := &line{Conn: conn, gate: l.e.shakes, watch: &l.watch}
+	own.shake(ctx)
+	defer own.shaken()
+	secured := tls.Client(own, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	t.enter(stageTurn)
+	return secured, nil
+}

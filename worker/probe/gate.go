@@ -1,0 +1,144 @@
+package probe
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/belfry-run/belfry"
+)
+
+// gate lets so many through at once.
+type gate chan struct{}
+
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g gate) leave() { <-g }
+
+// hosts lets so many checks at once to each host and port. It knows only those
+// at which somebody is.
+type hosts struct {
+	limit int
+	mu    sync.Mutex
+	open  map[string]*host
+}
+
+type host struct {
+	gate  gate
+	users int
+}
+
+// enter waits for a turn, and says how to give it back.
+func (h *hosts) enter(ctx context.Context, name string) (leave func(), err error) {
+	h.mu.Lock()
+	at := h.open[name]
+	if at == nil {
+		at = &host{gate: make(gate, h.limit)}
+		if h.open == nil {
+			h.open = map[string]*host{}
+		}
+		h.open[name] = at
+	}
+	at.users++
+	h.mu.Unlock()
+	forget := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if at.users--; at.users == 0 {
+			delete(h.open, name)
+		}
+	}
+	if err := at.gate.enter(ctx); err != nil {
+		forget()
+		return nil, err
+	}
+	return func() { at.gate.leave(); forget() }, nil
+}
+
+// turn waits until the check may go to a host. The time is not the target's.
+func (l *look) turn(ctx context.Context, name string) (leave func(), f *fault) {
+	err := l.watch.wait(func() (err error) {
+		leave, err = l.e.hosts.enter(ctx, name)
+		return err
+	})
+	if err != nil {
+		return nil, ours(belfry.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.e.hosts.limit, name)
+	}
+	return leave, nil
+}
+
+// line is a connection whose TLS handshake passes the gate. The gate is for
+// what computes: whoever waits for the other side to say something stands
+// outside of it, or a few servers that stall would keep everybody waiting.
+type line struct {
+	net.Conn
+	ctx   context.Context // of the handshake
+	gate  gate
+	watch *watch
+
+	mu      sync.Mutex
+	shaking bool
+	inside  bool
+}
+
+// shake begins a handshake.
+func (l *line) shake(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx, l.shaking = ctx, true
+	l.enterLocked()
+}
+
+// shaken ends it.
+func (l *line) shaken() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaveLocked()
+	l.shaking, l.ctx, l.watch = false, nil, nil // a kept connection holds on to nothing
+}
+
+// enterLocked goes on without a place when the context ends: the handshake will
+// see that it has ended too.
+func (l *line) enterLocked() {
+	_ = l.watch.wait(func() error {
+		err := l.gate.enter(l.ctx)
+		l.inside = err == nil
+		return err
+	})
+}
+
+func (l *line) leaveLocked() {
+	if l.inside {
+		l.gate.leave()
+		l.inside = false
+	}
+}
+
+func (l *line) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	if !l.shaking {
+		l.mu.Unlock()
+		return l.Conn.Read(p)
+	}
+	l.leaveLocked()
+	l.mu.Unlock()
+	n, err := l.Conn.Read(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shaking && err == nil {
+		l.enterLocked()
+	}
+	return n, err
+}

@@ -1,0 +1,175 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// Execute looks at the target of the attempt's task. A monitor's check reports
+// what it saw, good or bad; any other job fails when that was not good.
+func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+	switch {
+	case r.Job.Trigger == belfry.TriggerCheck:
+		return e.check(ctx, r)
+	case r.Task.HTTP != nil || r.Job.Kind == belfry.KindHTTP:
+		return e.request(ctx, r)
+	}
+	return e.job(ctx, r)
+}
+
+// check is an attempt that has succeeded, whatever it saw: its job was to look.
+// One that was ended before its time has seen nothing.
+func (e *Executor) check(ctx context.Context, r worker.Run) belfry.Finish {
+	t := r.Task
+	t.Input = r.Input()
+	m := e.Measure(ctx, t)
+	if cut := cutShort(ctx); cut != nil && m.Outcome == belfry.CheckError {
+		return r.Failed("%s", cut)
+	}
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
+}
+
+// job is an attempt of a kind other than http.
+func (e *Executor) job(ctx context.Context, r worker.Run) belfry.Finish {
+	t := r.Task
+	t.Input = r.Input()
+	m := e.Measure(ctx, t)
+	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
+	shown := m
+	shown.Snapshot, shown.Page = nil, nil
+	f.Output, _ = json.Marshal(shown)
+	_, _ = fmt.Fprintf(r.Log, "%s %s: %s %s in %s\n", t.Kind, m.IP, m.Outcome, m.Message, m.Latency.D().Round(time.Millisecond))
+	if m.Outcome == belfry.CheckFail || m.Outcome == belfry.CheckError {
+		f.Outcome, f.Error = belfry.OutcomeError, fmt.Sprintf("%s: %s", m.Code, m.Message)
+		f.NoRetry = m.Code == belfry.CodeBlocked || m.Code == belfry.CodeConfig || m.Code == belfry.CodeUnsupported
+	}
+	return f
+}
+
+// request is an attempt of kind http that is no check: it wants its request
+// done.
+func (e *Executor) request(ctx context.Context, r worker.Run) belfry.Finish {
+	h := r.Task.HTTP
+	if h == nil {
+		return r.Refused("task %q has no request", r.Task.Name)
+	}
+	l := newLook(e, r.Task, time.Now())
+	defer l.free()
+	l.run = &r
+	if deadline, bounded := ctx.Deadline(); bounded {
+		l.budget = deadline.Sub(l.began)
+	}
+	want, err := e.expectation(h)
+	if err != nil {
+		return r.Refused("%s", err)
+	}
+	l.knowSecrets(h)
+	a, fault := l.ask(ctx)
+	if fault != nil && a.hops == 0 {
+		return r.Refused("%s", reason(fault.err))
+	}
+	logAnswer(r, h, a, fault)
+	if fault != nil {
+		return failed(r, a, fault)
+	}
+	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: a.output(h)}
+	if wrong := l.wrong(want, a); wrong != "" {
+		f.Outcome, f.Error = belfry.OutcomeError, fmt.Sprintf("%s %s: %s", h.Method, a.url, wrong)
+	}
+	return f
+}
+
+// wrong is empty for an answer that is as wanted. Warnings are for monitors.
+func (l *look) wrong(want expectation, a answer) string {
+	if f := want.fault(a); f != nil {
+		return f.text + saying(a.body)
+	}
+	l.fill(a)
+	if f := l.judge(); f != nil && f.outcome != belfry.CheckDegraded {
+		return l.clean(f.text)
+	}
+	return ""
+}
+
+// failed says why there is no answer to judge.
+func failed(r worker.Run, a answer, fault *fault) belfry.Finish {
+	f := r.Failed("%s %s: %s: %s", r.Task.HTTP.Method, a.url, a.stage(), why(fault))
+	f.NoRetry = errors.As(fault.err, new(*guard.Denied)) || fault.code == belfry.CodeConfig
+	if a.reading {
+		f.Error += fmt.Sprintf(" (status %d, %d bytes came)", a.status, len(a.body))
+	}
+	return f
+}
+
+// why is the fault's cause, in the words of the system where it has any.
+func why(f *fault) string {
+	if f.err != nil {
+		return reason(f.err)
+	}
+	return f.text
+}
+
+func (a answer) stage() string {
+	if a.reading {
+		return "reading the body"
+	}
+	return "waiting for the answer"
+}
+
+func logAnswer(r worker.Run, h *belfry.HTTP, a answer, f *fault) {
+	came := fmt.Sprintf("%d %s, %d bytes", a.status, http.StatusText(a.status), len(a.body))
+	if f != nil {
+		came = why(f)
+	}
+	_, _ = fmt.Fprintf(r.Log, "%s %s: %s in %s\n", h.Method, a.url, came, a.took.Round(time.Millisecond))
+}
+
+// shownBody is how much of a body a fault repeats, in bytes.
+const shownBody = 200
+
+func saying(body []byte) string {
+	text, cut := belfry.CleanText(string(body[:min(len(body), 4*shownBody)]), shownBody)
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	if cut {
+		text += "…"
+	}
+	return fmt.Sprintf(" saying %q", text)
+}
+
+// output is the value of a job of kind http.
+type output struct {
+	Status     int    `json:"status"`
+	DurationMS int64  `json:"duration_ms"`
+	Bytes      int    `json:"bytes"`
+	Body       string `json:"body,omitempty"`
+	BodyCut    bool   `json:"body_cut,omitempty"`
+	FinalURL   string `json:"final_url,omitempty"`
+}
+
+func (a answer) output(h *belfry.HTTP) json.RawMessage {
+	o := output{Status: a.status, DurationMS: a.took.Milliseconds(), Bytes: len(a.body)}
+	if a.moved {
+		o.FinalURL = a.url
+	}
+	keep := max(0, or(h.KeepBodyBytes, belfry.DefaultKeepBody))
+	o.Body, o.BodyCut = belfry.CleanText(string(a.body), keep)
+	b, _ := json.Marshal(o)
+	for len(b) > belfry.MaxOutput { // control characters take six bytes each in JSON
+		keep /= 2
+		o.Body, o.BodyCut = belfry.CleanText(o.Body, keep)
+		b, _ = json.Marshal(o)
+	}
+	return b
+}

@@ -1,0 +1,176 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// tls looks at a certificate and its chain. The handshake accepts anything, so
+// that there is something to look at; what is wrong with it is said afterwards.
+func (l *look) tls(ctx context.Context) *fault {
+	c := l.task.TLS
+	roots, err := l.e.trusted(c.CA)
+	if err != nil {
+		return configFault("tls.ca", err)
+	}
+	leave, f := l.turn(ctx, c.Address)
+	if f != nil {
+		return f
+	}
+	defer leave()
+	trip := newTrip(&l.watch)
+	defer l.arrive(trip)
+	conn, f := l.open(ctx, trip, "tcp", c.Address, c.Family)
+	if f != nil {
+		return f
+	}
+	defer func() { _ = conn.Close() }()
+	if c.StartTLS != "" {
+		trip.enter(stageTLS)
+		if err := startTLS(conn, c.StartTLS); err != nil {
+			return l.startFault(ctx, trip, err)
+		}
+	}
+	name := or(c.ServerName, hostOf(c.Address))
+	seen, err := l.shakeHands(ctx, trip, conn, name)
+	l.arrive(trip)
+	if len(seen.PeerCertificates) == 0 {
+		if err == nil {
+			return failing(belfry.CodeTLSHandshake, "the target showed no certificate")
+		}
+		return l.netFault(ctx, trip, err)
+	}
+	// An error after the certificate was shown is the target's no to a client
+	// that has none. Its own certificate can be judged all the same.
+	return l.judgeChain(seen, name, roots)
+}
+
+func hostOf(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return host
+}
+
+func (l *look) shakeHands(ctx context.Context, trip *trip, conn net.Conn, name string) (seen tls.ConnectionState, err error) {
+	config := &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // judged below
+		MinVersion:         tls.VersionTLS10,
+		ServerName:         name,
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			seen = cs
+			return nil
+		},
+	}
+	_, err = l.secure(ctx, trip, conn, config)
+	return seen, err
+}
+
+func (l *look) startFault(ctx context.Context, trip *trip, err error) *fault {
+	var refused *errStartTLS
+	if errors.As(err, &refused) {
+		return failing(belfry.CodeProtocol, "the target does not go over to TLS: %s", l.secrets.redactBody(refused.Error()))
+	}
+	f := l.netFault(ctx, trip, err)
+	if f.code == belfry.CodeTLSHandshake {
+		f.code, f.text = belfry.CodeProtocol, "the target ended the conversation before TLS: "+cause(err)
+	}
+	return f
+}
+
+// judgeChain says what is wrong with what was shown: first what is out of its
+// time, then the name, then whom it goes back to.
+func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *fault {
+	now := time.Now()
+	leaf := seen.PeerCertificates[0]
+	chain, verifyErr := verified(seen.PeerCertificates, roots, now)
+	seen.VerifiedChains = chain
+	l.saw(&seen)
+	l.answered = true
+	l.snapshot = func() *belfry.Snapshot {
+		return l.secrets.keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
+	}
+	if late := outOfTime(seen.PeerCertificates, roots, verifyErr, now); late != nil {
+		return failing(belfry.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
+	}
+	if err := leaf.VerifyHostname(name); err != nil {
+		return failing(belfry.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", namesOf(leaf), name)
+	}
+	if verifyErr != nil {
+		f := tlsFault(verifyErr)
+		f.err = verifyErr
+		return f
+	}
+	return l.judgeEnd(now)
+}
+
+// judgeEnd says whether the chain ends too soon.
+func (l *look) judgeEnd(now time.Time) *fault {
+	c := l.task.TLS
+	left := l.facts.CertEnd.Sub(now)
+	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
+	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", day(l.facts.CertEnd), int(left/(24*time.Hour)))
+	switch {
+	case within(c.FailDays):
+		return failing(belfry.CodeTLSExpiring, "%s", text)
+	case within(c.WarnDays):
+		return degraded(belfry.CodeTLSExpiring, "%s", text)
+	}
+	return nil
+}
+
+func verified(shown []*x509.Certificate, roots *x509.CertPool, now time.Time) ([][]*x509.Certificate, error) {
+	between := x509.NewCertPool()
+	for _, c := range shown[1:] {
+		between.AddCert(c)
+	}
+	return shown[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now})
+}
+
+// outOfTime is the certificate that ended, or has not begun, and is needed. A
+// server may show more than is needed, and what it shows too much may end: the
+// chain is then whole without it, or would not be whole with it either.
+func outOfTime(shown []*x509.Certificate, roots *x509.CertPool, verifyErr error, now time.Time) *x509.Certificate {
+	if verifyErr == nil {
+		return nil
+	}
+	for i, c := range shown {
+		if !now.After(c.NotAfter) && !now.Before(c.NotBefore) {
+			continue
+		}
+		if i == 0 {
+			return c
+		}
+		then := c.NotAfter
+		if now.Before(c.NotBefore) {
+			then = c.NotBefore
+		}
+		if _, err := verified(shown, roots, then); err == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func subject(c *x509.Certificate) string {
+	if c.Subject.CommonName != "" {
+		return c.Subject.CommonName
+	}
+	return namesOf(c)
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" }
+
+func describe(shown []*x509.Certificate) string {
+	var b strings.Builder
+	for _, c := range shown[:min(len(shown), 10)] {
+		fmt.Fprintf(&b, "%s, by %s, from %s to %s\n", subject(c), c.Issuer, day(c.NotBefore), day(c.NotAfter))
+	}
+	return b.String()
+}

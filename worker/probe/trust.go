@@ -1,0 +1,117 @@
+package probe
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// trust is a pool of authorities, read once from a task's PEM.
+type trust struct{ pool *x509.CertPool }
+
+// trusted is the pool of a PEM, or nil for the system's, which all share.
+func (e *Executor) trusted(ca string) (*x509.CertPool, error) {
+	if ca == "" {
+		return nil, nil
+	}
+	t, err := e.trusts.Get(ca, func() (*trust, error) {
+		pool, err := parseCA(ca)
+		return &trust{pool}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.pool, nil
+}
+
+func parseCA(text string) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	rest, found := []byte(text), 0
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		pool.AddCert(c)
+		found++
+	}
+	if found == 0 {
+		return nil, errors.New("has no certificate in PEM")
+	}
+	return pool, nil
+}
+
+func parsePair(cert, key string) (tls.Certificate, error) {
+	return tls.X509KeyPair([]byte(cert), []byte(key))
+}
+
+// chainEnd is when the first certificate of a chain ends. Where the chain was
+// verified it is the one that holds longest, without the authority itself:
+// that stands in our own store, and is not the target's to renew. Otherwise it
+// is all that was shown.
+func chainEnd(cs *tls.ConnectionState) time.Time {
+	if cs == nil {
+		return time.Time{}
+	}
+	var best time.Time
+	for _, chain := range cs.VerifiedChains {
+		if end := firstEnd(withoutRoot(chain)); end.After(best) {
+			best = end
+		}
+	}
+	if best.IsZero() {
+		best = firstEnd(cs.PeerCertificates)
+	}
+	return best
+}
+
+func withoutRoot(chain []*x509.Certificate) []*x509.Certificate {
+	if len(chain) > 1 {
+		return chain[:len(chain)-1]
+	}
+	return chain
+}
+
+func firstEnd(chain []*x509.Certificate) (end time.Time) {
+	for _, c := range chain {
+		if end.IsZero() || c.NotAfter.Before(end) {
+			end = c.NotAfter
+		}
+	}
+	return end
+}
+
+// saw keeps what a handshake told.
+func (l *look) saw(cs *tls.ConnectionState) {
+	if cs == nil || len(cs.PeerCertificates) == 0 {
+		return
+	}
+	l.facts.CertEnd = chainEnd(cs).UTC()
+	l.facts.Issuer = cs.PeerCertificates[0].Issuer.String()
+	l.facts.TLS = tls.VersionName(cs.Version)
+}
+
+// sawRefused keeps the end of a certificate that was not accepted.
+func (l *look) sawRefused(err error) {
+	var refused *tls.CertificateVerificationError
+	if errors.As(err, &refused) {
+		l.saw(&tls.ConnectionState{PeerCertificates: refused.UnverifiedCertificates})
+	}
+}
+
+func configFault(field string, err error) *fault {
+	f := ours(belfry.CodeConfig, "%s: %s", field, err)
+	f.err = err
+	return f
+}

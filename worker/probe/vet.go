@@ -1,0 +1,53 @@
+package probe
+
+import (
+	"net/url"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/probe/condition"
+)
+
+// Vet says what is wrong with a task that its own rules cannot see: whether
+// its expressions can be compiled, and its certificates be read. A task that
+// is edited has its secrets put back before.
+func Vet(t belfry.Task) error {
+	t = t.WithDefaults()
+	faults := condition.Vet(t)
+	refuse := func(field, message, hint string) {
+		faults = append(faults, belfry.FieldError{Field: field, Message: message, Hint: hint})
+	}
+	checkCA := func(field, ca string) {
+		if ca == "" {
+			return
+		}
+		if _, err := parseCA(ca); err != nil {
+			refuse(field, err.Error(), "the PEM of one or more certificates")
+		}
+	}
+	if h := t.HTTP; h != nil {
+		checkCA("http.ca", h.CA)
+		if a := h.Auth; a != nil && a.Cert != "" && a.Key != "" {
+			if _, err := parsePair(a.Cert, string(a.Key)); err != nil {
+				refuse("http.auth.cert", "and key cannot be read together: "+err.Error(), "the PEM of a certificate, and of its private key")
+			}
+		}
+		if u, err := url.Parse(h.Proxy); err == nil && u.Scheme == "https" && h.ServerName != "" {
+			refuse("http.server_name", "cannot stand beside a proxy that is asked over https", "it would be taken for the proxy's name too")
+		}
+	}
+	if c := t.TLS; c != nil {
+		checkCA("tls.ca", c.CA)
+	}
+	if c := t.GRPC; c != nil {
+		checkCA("grpc.ca", c.CA)
+	}
+	if c := t.DNS; c != nil {
+		if _, f := questionOf(c); f != nil {
+			refuse("dns.name", f.text, "")
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &belfry.Error{Code: belfry.Invalid, Message: "task cannot run as it is", Fields: faults}
+}

@@ -1,0 +1,94 @@
+package probe_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestWebSocket(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/shut":
+			w.WriteHeader(403)
+			_, _ = fmt.Fprintf(w, "no %s", r.Header.Get("X-Token"))
+			return
+		case "/moved":
+			http.Redirect(w, r, "/", http.StatusFound)
+			return
+		case "/fake":
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "websocket")
+			w.WriteHeader(101)
+			return
+		}
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.CloseNow() }()
+		switch r.URL.Path {
+		case "/big":
+			_ = c.Write(r.Context(), websocket.MessageText, make([]byte, 2<<20))
+		case "/many":
+			for c.Write(r.Context(), websocket.MessageText, []byte("again")) == nil {
+			}
+		case "/bye":
+			_ = c.Close(websocket.StatusGoingAway, "bye")
+		case "/silent":
+			_, _, _ = c.Read(r.Context())
+			_, _, _ = c.Read(r.Context())
+		default:
+			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"hello":1}`))
+			for {
+				kind, b, err := c.Read(r.Context())
+				if err != nil {
+					return
+				}
+				_ = c.Write(r.Context(), kind, append([]byte("echo "), b...))
+			}
+		}
+	})
+	url := strings.Replace(s.URL, "http", "ws", 1)
+	for name, c := range map[string]struct {
+		ws      belfry.WebSocket
+		holds   string
+		outcome belfry.CheckOutcome
+		code    belfry.CheckCode
+		text    string
+	}{
+		"upgrades":   {belfry.WebSocket{URL: url}, "status == 101", belfry.CheckOK, "", ""},
+		"talks":      {belfry.WebSocket{URL: url, Send: "ping", Expect: "^echo ping$"}, "", belfry.CheckOK, "", ""},
+		"greets":     {belfry.WebSocket{URL: url}, "json.hello == 1", belfry.CheckOK, "", ""},
+		"shut":       {belfry.WebSocket{URL: url + "/shut", Headers: map[string]string{"X-Token": "verysecret"}}, "", belfry.CheckFail, belfry.CodeStatus, "got 403 Forbidden"},
+		"moved":      {belfry.WebSocket{URL: url + "/moved"}, "", belfry.CheckFail, belfry.CodeStatus, "got 302"},
+		"no socket":  {belfry.WebSocket{URL: url + "/fake"}, "", belfry.CheckFail, belfry.CodeProtocol, "not one of WebSocket"},
+		"too big":    {belfry.WebSocket{URL: url + "/big", Expect: "x"}, "", belfry.CheckFail, belfry.CodeBodyTooLarge, ""},
+		"never ends": {belfry.WebSocket{URL: url + "/many", Expect: "other"}, "", belfry.CheckFail, belfry.CodeExpect, "none of 1000 messages"},
+		"goes away":  {belfry.WebSocket{URL: url + "/bye", Expect: "x"}, "", belfry.CheckFail, belfry.CodeExpect, "1001"},
+		"denied":     {belfry.WebSocket{URL: "ws://127.0.0.2:1/"}, "", belfry.CheckError, belfry.CodeBlocked, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			task := belfry.Task{WebSocket: &c.ws}
+			if c.holds != "" {
+				task.Conditions = []string{c.holds}
+			}
+			m := look(t, task)
+			wants(t, m, c.outcome, c.code, c.text)
+			if strings.Contains(fmt.Sprintf("%+v %+v", m, m.Snapshot), "verysecret") {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+	for path, code := range map[string]belfry.CheckCode{"/silent": belfry.CodeFirstByte, "/": belfry.CodeExpect} {
+		m := stalls(t, belfry.Task{WebSocket: &belfry.WebSocket{URL: url + path, Send: "x", Expect: "other"}}, code)
+		wants(t, m, belfry.CheckFail, code, "")
+	}
+}
