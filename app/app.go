@@ -17,7 +17,9 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/ui"
 )
 
 // App is one node.
@@ -36,6 +38,7 @@ type App struct {
 
 	// Set by Start before it returns, and never changed afterwards.
 	store     *store.Store
+	teller    *notify.Sender // nil without the role engine
 	url       string
 	tokenFile string
 }
@@ -169,6 +172,7 @@ func (a *App) startEngine(context.Context) error {
 		return err
 	}
 	a.onStop("alerts", func(context.Context) error { sender.Close(); return nil })
+	a.teller = sender.Sender
 	a.loop("engine", e.Run)
 	return nil
 }
@@ -234,11 +238,28 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 	if err := a.opt.Registry.Register(requests.took); err != nil {
 		return nil, nil, fmt.Errorf("register metrics: %w", err)
 	}
-	h, err := httpapi.New(httpapi.Options{
-		Service: a.store, Auth: a.store, Version: a.opt.Version, Logger: a.log,
+	o := httpapi.Options{
+		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Ready: a.ready,
-	})
+	}
+	if a.teller != nil {
+		o.Notifier = a.teller
+	}
+	if a.opt.Has(config.RoleWorker) {
+		checks, err := NewChecks(a.opt.Config, a.opt.Version)
+		if err != nil {
+			return nil, nil, err
+		}
+		a.onStop("tries", func(context.Context) error { checks.Close(); return nil })
+		o.Prober = checks
+	}
+	pages, err := ui.New(ui.Options{Board: a.store.Board, Logger: a.log, PublicURL: a.opt.PublicURL})
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Pages = pages.Handler()
+	h, err := httpapi.New(o)
 	if err != nil {
 		return nil, nil, err
 	}

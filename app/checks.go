@@ -6,6 +6,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/worker"
@@ -55,6 +56,22 @@ func (c Checks) Try(ctx context.Context, t belfry.Task) (belfry.Measure, error) 
 		return c.page.Measure(ctx, t), nil
 	}
 	return c.probe.Measure(ctx, t), nil
+}
+
+// Preview does the same for a page, and shows what its selector finds.
+func (c Checks) Preview(ctx context.Context, t belfry.Task) (httpapi.PagePreview, error) {
+	t, err := tryable(t)
+	if err != nil {
+		return httpapi.PagePreview{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout.D())
+	defer cancel()
+	seen := c.page.Preview(ctx, t)
+	out := httpapi.PagePreview{Measure: seen.Measure, First: seen.First}
+	for _, r := range seen.Removed {
+		out.Removed = append(out.Removed, httpapi.PageRemoval(r))
+	}
+	return out, nil
 }
 
 // tryable is a task made ready to be tried, or why it cannot be.

@@ -39,6 +39,9 @@ type Options struct {
 	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
 	Observe       func(Request)
 
+	// Pages, if set, serves what is public: status pages, without any token.
+	Pages http.Handler
+
 	Logger  *slog.Logger // default: the default logger
 	Version string       // of Belfry, as the OpenAPI document and the docs page show it
 
@@ -195,6 +198,10 @@ func (s *Server) servePlain() error {
 	s.mux.HandleFunc("GET /healthz", s.alive)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.beatRoutes()
+	if s.opts.Pages != nil {
+		s.mux.Handle("GET /status/", s.opts.Pages)
+		s.mux.Handle("GET /status-assets/", s.opts.Pages)
+	}
 	s.mux.HandleFunc("GET /badge/{namespace}/{monitor}/{file}", s.badge)
 	if s.opts.Metrics != nil {
 		s.mux.Handle("GET /metrics", s.guarded(s.opts.Metrics))

@@ -105,7 +105,7 @@ func membersOf(section belfry.StatusSection, all []monitorRow) (out []monitorRow
 func (s *Store) boardEntry(ctx context.Context, tx Tx, row monitorRow, now time.Time) (belfry.BoardEntry, error) {
 	e := belfry.BoardEntry{
 		Monitor: row.Name, Description: row.Description, Status: row.state.Status(), Since: row.state.Since,
-		Degraded: row.state.Degraded, Maintenance: row.state.Maintenance != "",
+		Degraded: row.state.Degraded, Maintenance: row.state.Maintenance != "", Stale: row.state.Stale,
 	}
 	first := now.Truncate(oneDay).Add(-(belfry.BoardDays - 1) * oneDay)
 	spans, err := s.spansOf(ctx, tx, row.ID, first)
@@ -158,10 +158,7 @@ func (s *Store) boardWindows(ctx context.Context, tx Tx, namespace string, shown
 		if err != nil {
 			continue // said elsewhere; a page for everyone is not the place
 		}
-		if at, under := plan.At(now); under {
-			out = append(out, at)
-		}
-		for _, next := range plan.Upcoming(now, 1) {
+		for _, next := range plan.Upcoming(now, 2) { // one under way is the first of them
 			if next.From.Before(now.Add(boardAhead)) {
 				out = append(out, next)
 			}

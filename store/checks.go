@@ -236,10 +236,7 @@ func (c *change) windowsOf(m belfry.Monitor) ([]belfry.ActiveWindow, error) {
 		if w.Off || !w.Concerns(m) {
 			continue
 		}
-		if now, under := w.plan.At(c.now); under {
-			out = append(out, now)
-		}
-		out = append(out, w.plan.Upcoming(c.now, 1)...)
+		out = append(out, w.plan.Upcoming(c.now, 2)...) // one under way is the first of them
 	}
 	return out, nil
 }

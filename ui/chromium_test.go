@@ -1,0 +1,199 @@
+package ui_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+)
+
+const installChromium = `These tests look at the pages with Chromium and are never skipped:
+
+	apt-get install -y --no-install-recommends chromium
+
+or set BELFRY_CHROMIUM to a program that takes its flags.`
+
+func findChromium(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("BELFRY_CHROMIUM"); path != "" {
+		return path
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal(installChromium)
+	return ""
+}
+
+var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
+
+// browser is a tab of a Chromium, spoken to by its DevTools protocol: one call
+// at a time, with what happens meanwhile kept in events.
+type browser struct {
+	t       *testing.T
+	ctx     context.Context
+	conn    *websocket.Conn
+	session string
+	calls   int
+	events  []event
+}
+
+type event struct {
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // of a browser that hangs
+	t.Cleanup(cancel)
+	args := []string{"--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
+		"--disable-component-update", "--hide-scrollbars", "--remote-debugging-port=0", "--user-data-dir=" + t.TempDir(), "about:blank"}
+	if os.Geteuid() == 0 {
+		args = append([]string{"--no-sandbox"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, findChromium(t), args...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v\n%s", err, installChromium)
+	}
+	lines := bufio.NewScanner(stderr)
+	var said, address string
+	for address == "" && lines.Scan() {
+		said += lines.Text() + "\n"
+		if found := devTools.FindStringSubmatch(lines.Text()); found != nil {
+			address = found[1]
+		}
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+		}
+	}()
+	b := &browser{t: t, ctx: ctx}
+	t.Cleanup(func() {
+		if b.conn != nil { // so that it removes what it wrote, before its folder is
+			_ = wsjson.Write(ctx, b.conn, map[string]any{"id": -1, "method": "Browser.close"})
+			_ = b.conn.CloseNow()
+		} else {
+			_ = cmd.Process.Kill()
+		}
+		<-drained
+		_ = cmd.Wait()
+	})
+	if address == "" {
+		t.Fatalf("the browser ended:\n%s", said)
+	}
+	if b.conn, _, err = websocket.Dial(ctx, address, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.conn.SetReadLimit(-1)
+	var target struct{ TargetID, SessionID string }
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.session = target.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits", "Accessibility"} {
+		b.call(domain+".enable", nil, nil)
+	}
+	return b
+}
+
+// call asks the browser, and reads the answer into result.
+func (b *browser) call(method string, params, result any) {
+	b.t.Helper()
+	b.calls++
+	m := map[string]any{"id": b.calls, "method": method}
+	if b.session != "" {
+		m["sessionId"] = b.session
+	}
+	if params != nil {
+		m["params"] = params
+	}
+	if err := wsjson.Write(b.ctx, b.conn, m); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		e := b.next()
+		if e.ID != b.calls {
+			continue
+		}
+		if e.Error != nil {
+			b.t.Fatalf("%s: %s", method, e.Error.Message)
+		}
+		if result != nil {
+			if err := json.Unmarshal(e.Result, result); err != nil {
+				b.t.Fatalf("%s: %v", method, err)
+			}
+		}
+		return
+	}
+}
+
+func (b *browser) next() event {
+	b.t.Helper()
+	var e event
+	if err := wsjson.Read(b.ctx, b.conn, &e); err != nil {
+		b.t.Fatal(err)
+	}
+	if e.Method != "" {
+		b.events = append(b.events, e)
+	}
+	return e
+}
+
+// open goes to a page and waits until it is loaded. It forgets what was before.
+func (b *browser) open(url string) {
+	b.t.Helper()
+	b.events = nil
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	for _, e := range b.events {
+		if e.Method == "Page.loadEventFired" {
+			return
+		}
+	}
+	for b.next().Method != "Page.loadEventFired" {
+	}
+}
+
+// eval runs an expression in the page, past its policy, and reads its value.
+func (b *browser) eval(expression string, value any) {
+	b.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("%s", answer.ExceptionDetails)
+	}
+	if err := json.Unmarshal(answer.Result.Value, value); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *browser) screenshot(file string) {
+	b.t.Helper()
+	var shot struct{ Data []byte }
+	b.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
+	if err := os.WriteFile(file, shot.Data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

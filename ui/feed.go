@@ -1,0 +1,88 @@
+package ui
+
+import (
+	"encoding/xml"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The parts of an Atom feed (RFC 4287) that we write.
+type (
+	atomFeed struct {
+		XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+		ID        string      `xml:"id"`
+		Title     string      `xml:"title"`
+		Subtitle  string      `xml:"subtitle,omitempty"`
+		Updated   string      `xml:"updated"`
+		Author    string      `xml:"author>name"`
+		Links     []atomLink  `xml:"link"`
+		Generator string      `xml:"generator"`
+		Entries   []atomEntry `xml:"entry"`
+	}
+	atomLink struct {
+		Rel  string `xml:"rel,attr"`
+		Type string `xml:"type,attr"`
+		Href string `xml:"href,attr"`
+	}
+	atomEntry struct {
+		ID        string   `xml:"id"`
+		Title     string   `xml:"title"`
+		Published string   `xml:"published"`
+		Updated   string   `xml:"updated"`
+		Link      atomLink `xml:"link"`
+		Summary   string   `xml:"summary"`
+	}
+)
+
+// feed writes the incidents of a board. It says nothing of when the board was
+// read, so the bytes stay the same until there is news.
+func (p *Pages) feed(k key, b belfry.Board) ([]byte, error) {
+	page := p.opt.PublicURL + p.opt.Prefix + k.path()
+	// A feed is told from all others by its id, wherever they come from. One
+	// that does not know its host is told from those of the same node only.
+	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte(page))
+	html := atomLink{"alternate", "text/html", page}
+	f := atomFeed{
+		ID: id.URN(), Title: b.Title, Subtitle: b.Description, Author: b.Title, Generator: "Belfry",
+		Links: []atomLink{{"self", "application/atom+xml", page + feedSuffix}, html},
+	}
+	var last time.Time
+	for _, e := range b.Incidents {
+		entry := newEntry(id, e)
+		entry.Link = html
+		f.Entries = append(f.Entries, entry)
+		for _, t := range []time.Time{e.StartedAt, e.EndedAt} {
+			if t.After(last) {
+				last = t
+			}
+		}
+	}
+	if last.IsZero() { // something must be there
+		last = b.At.UTC().Truncate(24 * time.Hour)
+	}
+	f.Updated = moment{last}.Attr()
+	body, err := xml.MarshalIndent(f, "", "  ")
+	return append([]byte(xml.Header), append(body, '\n')...), err
+}
+
+// newEntry is one incident, with the same id before and after its end.
+func newEntry(feed uuid.UUID, e belfry.BoardEntry) atomEntry {
+	begin := moment{e.StartedAt}
+	entry := atomEntry{
+		ID:        uuid.NewSHA1(feed, []byte(e.Monitor+" "+e.StartedAt.UTC().Format(time.RFC3339Nano))).URN(),
+		Title:     e.Monitor + " is down",
+		Published: begin.Attr(), Updated: begin.Attr(),
+		Summary: fmt.Sprintf("%s is down since %s.", e.Monitor, begin.Text()),
+	}
+	if !e.EndedAt.IsZero() {
+		end, lasted := moment{e.EndedAt}, span(e.EndedAt.Sub(e.StartedAt))
+		entry.Title = fmt.Sprintf("%s was down for %s", e.Monitor, lasted)
+		entry.Updated = end.Attr()
+		entry.Summary = fmt.Sprintf("%s was down from %s to %s, %s.", e.Monitor, begin.Text(), begin.Until(end), lasted)
+	}
+	return entry
+}
