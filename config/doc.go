@@ -1,5 +1,5 @@
 // Package config reads the files that people write for Belfry: the
-// configuration of a node, and manifests of queues, tasks and schedules.
+// configuration of a node, and manifests of definitions.
 //
 // Both are read strictly. A key that nobody knows, a value of the wrong type,
 // a number without a unit: each is an error that names the file, line and

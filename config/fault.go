@@ -114,6 +114,37 @@ func excerpt(text string, at Place) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// hidden is the secrets of what was read. The lines around a fault go to logs
+// of builds, where they do not belong.
+type hidden struct{ lines []string }
+
+// leastHidden is the shortest text that is hidden, in bytes. Shorter ones are no
+// secrets, and stand in many a word.
+const leastHidden = 4
+
+func (h *hidden) add(secret string) {
+	if secret == string(belfry.Redacted) {
+		return
+	}
+	for line := range strings.Lines(secret) { // a key is one of several
+		if line = strings.TrimSpace(line); len(line) >= leastHidden {
+			h.lines = append(h.lines, line)
+		}
+	}
+}
+
+// mask takes the secrets out of what is shown of faults.
+func (h *hidden) mask(faults []Fault) {
+	if len(h.lines) == 0 || len(faults) == 0 {
+		return
+	}
+	for i := range faults {
+		for _, line := range h.lines {
+			faults[i].Excerpt = strings.ReplaceAll(faults[i].Excerpt, line, "***")
+		}
+	}
+}
+
 // pad is as wide as the first n characters of line, tabs kept.
 func pad(line string, n int) string {
 	var b strings.Builder

@@ -190,7 +190,7 @@ func (l *Loaded) file(in Input) error {
 }
 
 func (l *Loaded) document(src Source) error {
-	d := decoder{src: src, places: map[string]Place{}}
+	d := decoder{src: src, places: map[string]Place{}, hidden: new(hidden)}
 	docs := d.parse()
 	if len(docs) > 1 {
 		d.fault(docs[1].GetToken(), "", "", "is a second document in a file that holds one", "")

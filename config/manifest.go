@@ -19,6 +19,7 @@ type Definitions struct {
 	belfry.Manifest
 	places  map[string]Place
 	sources map[string]string
+	hidden  hidden
 }
 
 // ReadSources reads the named files, every .yaml, .yml and .json file in the
@@ -108,6 +109,7 @@ func ParseManifest(srcs []Source, namespace string) (Definitions, error) {
 		defs.sources[src.Name] = string(src.Text)
 		defs.read(src, &all)
 	}
+	defs.hidden.mask(all.list)
 	if err := all.err("manifest"); err != nil {
 		return defs, err
 	}
@@ -118,7 +120,7 @@ func ParseManifest(srcs []Source, namespace string) (Definitions, error) {
 }
 
 func (defs *Definitions) read(src Source, all *faults) {
-	d := decoder{src: src, places: defs.places}
+	d := decoder{src: src, places: defs.places, hidden: &defs.hidden}
 	whole := reflect.ValueOf(&defs.Manifest).Elem()
 	for _, doc := range d.parse() {
 		// A later document goes on where the one before ended, list by list,
@@ -156,6 +158,7 @@ func (defs *Definitions) Locate(err error) error {
 	if !found {
 		return err
 	}
+	defs.hidden.mask(all.list)
 	return all.err("manifest")
 }
 

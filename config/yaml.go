@@ -38,7 +38,7 @@ type Source struct {
 // Decode reads one YAML or JSON document into v, a pointer to a struct with
 // json tags.
 func Decode(src Source, what string, v any) error {
-	d := decoder{src: src, places: map[string]Place{}}
+	d := decoder{src: src, places: map[string]Place{}, hidden: new(hidden)}
 	docs := d.parse()
 	if len(docs) > 1 {
 		d.fault(docs[1].GetToken(), "", "", "is a second document in a file that holds one", "")
@@ -46,6 +46,7 @@ func Decode(src Source, what string, v any) error {
 	if len(docs) > 0 {
 		d.value(docs[0], reflect.ValueOf(v).Elem(), "")
 	}
+	d.hidden.mask(d.faults.list)
 	return d.err(what)
 }
 
@@ -56,6 +57,7 @@ type decoder struct {
 	src    Source
 	places map[string]Place // where each value stands, by its path
 	base   map[string]int   // for top-level lists: entries that came before
+	hidden *hidden
 	faults
 }
 
@@ -356,6 +358,9 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
 	}
 	if err := setText(v, text); err != nil {
 		d.fault(node.GetToken(), path, text, err.Error(), "")
+	}
+	if v.Type() == reflect.TypeFor[belfry.Secret]() {
+		d.hidden.add(text)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -18,13 +19,17 @@ func (c *cli) applyCmd() *cobra.Command {
 	var yes, dry, prune bool
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Make the database as files of definitions say", Args: cobra.NoArgs,
-		Long: `Make the database as files of queues, tasks and schedules say: create what is
-missing, change what differs, leave alone what the files do not name. All of it
-happens in one transaction, or nothing of it.
+		Long: `Make the database as files of definitions say: queues, calendars, tasks,
+schedules, monitors, channels, alert_rules, windows and status_pages. Create what
+is missing, change what differs, leave alone what the files do not name. All of
+it happens in one transaction, or nothing of it.
 
 The plan is shown first. On a terminal it is then asked for; elsewhere, or with
---yes, it is carried out. --prune also deletes the tasks and schedules of the
-namespace that the files do not name.
+--yes, it is carried out. --prune also deletes what the namespace has and the
+files do not name, but for queues.
+
+Where a file has "(kept secret)" for a secret, as an export does, the one that
+is there stays.
 
 A file may hold several YAML documents, and -f may name several files, folders,
 and - for standard input.`,
@@ -43,7 +48,7 @@ and - for standard input.`,
 	f.StringArrayVarP(&files, "file", "f", nil, "file, folder, or - for standard input; may be repeated")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&dry, "dry-run", false, "show the plan and do nothing")
-	f.BoolVar(&prune, "prune", false, "delete tasks and schedules of the namespace that the files do not name")
+	f.BoolVar(&prune, "prune", false, "delete what the namespace has and the files do not name, but for queues")
 	return cmd
 }
 
@@ -106,7 +111,7 @@ func changes(a belfry.Applied) int {
 func (c *cli) drawPlan(w io.Writer, a belfry.Applied) {
 	paint := painter(c.colorOn(c.stdout))
 	for _, ch := range a.Changes {
-		line := fmt.Sprintf("%s %s %s", ch.Action, ch.Noun, ch.Name)
+		line := fmt.Sprintf("%s %s %s", ch.Action, strings.ReplaceAll(ch.Noun, "_", " "), ch.Name)
 		if ch.Namespace != "" && ch.Namespace != belfry.DefaultNamespace {
 			line += " in " + ch.Namespace
 		}
@@ -170,13 +175,36 @@ func (c *cli) diffCmd() *cobra.Command {
 func (c *cli) exportCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "Write all definitions as a file for apply", Args: cobra.NoArgs,
-		Long: "Write all queues, and the tasks and schedules of a namespace (* for all), as YAML for apply, or as JSON with -o json.",
+		Long: `Write all queues, and the other definitions of a namespace (* for all), as YAML
+for apply, or as JSON with -o json. Secrets are not part of it: "(kept secret)"
+stands for each. Applied where the secret is, it stays; elsewhere it has to be
+written in first.`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 			m, err := s.Export(ctx, s.namespace)
 			if err != nil {
 				return err
 			}
-			return c.emit(m, func(w io.Writer) { _ = config.WriteYAML(w, m) })
+			return c.emit(m, func(w io.Writer) { _ = writeExport(w, m) })
 		}),
 	}
+}
+
+const exportNote = `# Secrets are not part of this file. Where one was, it says "(kept secret)":
+# applied to the database that it came from, each stays as it is there. For
+# another database, write the secrets in first.
+`
+
+// writeExport writes a manifest, with a note when something is missing in it.
+func writeExport(w io.Writer, m belfry.Manifest) error {
+	var b bytes.Buffer
+	if err := config.WriteYAML(&b, m); err != nil {
+		return err
+	}
+	if bytes.Contains(b.Bytes(), []byte(belfry.Redacted)) {
+		if _, err := io.WriteString(w, exportNote); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }

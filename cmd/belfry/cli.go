@@ -43,6 +43,7 @@ type cli struct {
 	output     string
 	texts      map[string]*string // values of configuration flags, by key name
 	began      bool               // the command line was understood
+	stdinTaken bool               // a secret was read from there
 	loaded     *config.Loaded
 }
 
@@ -93,6 +94,7 @@ when no server runs.
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run Belfry:"},
 		&cobra.Group{ID: "define", Title: "Say what runs and when:"},
+		&cobra.Group{ID: "watch", Title: "Watch, and tell people:"},
 		&cobra.Group{ID: "see", Title: "See and steer what happens:"},
 		&cobra.Group{ID: "operate", Title: "Operate:"},
 	)
@@ -103,7 +105,8 @@ when no server runs.
 		}
 	}
 	add("run", c.serveCmd(), c.workerCmd(), c.runCmd())
-	add("define", c.taskCmd(), c.scheduleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd())
+	add("define", c.taskCmd(), c.scheduleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
+	add("watch", c.monitorCmd(), c.incidentCmd(), c.channelCmd(), c.alertCmd(), c.windowCmd(), c.statusPageCmd())
 	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.auditCmd())
 	add("operate", c.doctorCmd(), c.tokenCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
 	root.SetHelpCommandGroupID("operate")

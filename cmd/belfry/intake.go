@@ -44,10 +44,12 @@ func (c *cli) readIntake(kind, path string, o intake.Options) (intake.Result, er
 		return intake.Crontab(in, o)
 	case "k8s":
 		return intake.CronJobs(in, o)
-	case "":
-		return intake.Read(in, o)
+	case "gatus":
+		return intake.Gatus(in, o)
+	case "uptime-kuma":
+		return intake.Kuma(in, o)
 	}
-	return intake.Result{}, belfry.InvalidField("KIND", kind, "is not something to import", "crontab, k8s")
+	return intake.Read(in, o)
 }
 
 func (c *cli) scheduleCheck() *cobra.Command {
@@ -60,22 +62,25 @@ needed. It ends with 2 when a line cannot be understood.`,
 		Example: `  crontab -l | belfry schedule check -
   belfry schedule check /etc/crontab --zone Europe/Sofia
   kubectl get cronjob -o yaml | belfry schedule check -`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := c.checkOutput(); err != nil {
-				return err
-			}
-			r, err := c.readIntake("", args[0], f.options())
-			if err != nil {
-				return err
-			}
-			if err := c.emit(r, func(w io.Writer) { c.drawIntake(w, r) }); err != nil {
-				return err
-			}
-			return r.Err()
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return c.checkIntake("", args[0], f.options()) },
 	}
 	f.add(cmd.Flags())
 	return cmd
+}
+
+// checkIntake says what each entry of a file means.
+func (c *cli) checkIntake(kind, path string, o intake.Options) error {
+	if err := c.checkOutput(); err != nil {
+		return err
+	}
+	r, err := c.readIntake(kind, path, o)
+	if err != nil {
+		return err
+	}
+	if err := c.emit(r, func(w io.Writer) { c.drawIntake(w, r) }); err != nil {
+		return err
+	}
+	return r.Err()
 }
 
 func (c *cli) drawIntake(w io.Writer, r intake.Result) {
@@ -101,9 +106,14 @@ func (c *cli) drawIntake(w io.Writer, r intake.Result) {
 	}
 }
 
+// importFlags are what importing takes besides reading.
+type importFlags struct {
+	intakeFlags
+	yes, dry, print, check bool
+}
+
 func (c *cli) scheduleImport() *cobra.Command {
-	var f intakeFlags
-	var yes, dry, print bool
+	var f importFlags
 	cmd := &cobra.Command{
 		Use: "import crontab|k8s FILE", Short: "Make tasks and schedules of a crontab, or of CronJobs of Kubernetes", Args: cobra.ExactArgs(2),
 		Long: `Make tasks and schedules of a crontab, or of CronJobs of Kubernetes. Lines that
@@ -112,26 +122,87 @@ apply; --print writes the definitions instead, to be kept and applied as a file.
 		Example: `  crontab -l | belfry schedule import crontab - --print > belfry.yaml
   belfry schedule import crontab /etc/crontab --dry-run`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			if _, err := s.one(); err != nil {
-				return err
+			if args[0] != "crontab" && args[0] != "k8s" {
+				return belfry.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
 			}
-			r, err := c.readIntake(args[0], args[1], f.options())
-			if err != nil {
-				return err
-			}
-			c.tellIntake(r)
-			if print {
-				return config.WriteYAML(c.stdout, r.Manifest)
-			}
-			defs := config.Definitions{Manifest: r.Manifest}
-			return c.apply(ctx, s, defs, belfry.ApplyOptions{Namespace: s.namespace, DryRun: dry}, yes)
+			return c.imported(ctx, s, args[0], args[1], f)
 		}),
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the plan and do nothing")
-	cmd.Flags().BoolVar(&print, "print", false, "write the definitions as YAML and do nothing")
+	f.addPlan(cmd.Flags())
 	return cmd
+}
+
+func (f *importFlags) addPlan(fs *pflag.FlagSet) {
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fs.BoolVar(&f.dry, "dry-run", false, "show the plan and do nothing")
+	fs.BoolVar(&f.print, "print", false, "write the definitions as YAML and do nothing")
+}
+
+// imported carries a file over, or shows what that would do.
+func (c *cli) imported(ctx context.Context, s *conn, kind, path string, f importFlags) error {
+	if _, err := s.one(); err != nil {
+		return err
+	}
+	r, err := c.readIntake(kind, path, f.options())
+	if err != nil {
+		return err
+	}
+	c.tellIntake(r)
+	if f.print {
+		return config.WriteYAML(c.stdout, r.Manifest)
+	}
+	defs := config.Definitions{Manifest: r.Manifest}
+	return c.apply(ctx, s, defs, belfry.ApplyOptions{Namespace: s.namespace, DryRun: f.dry}, f.yes)
+}
+
+func (c *cli) importCmd() *cobra.Command {
+	return noun("import", "Make definitions of the files of other tools", nil,
+		c.importVerb("crontab", "Make tasks and schedules of a crontab", "  crontab -l | belfry import crontab - --print > belfry.yaml"),
+		c.importVerb("k8s", "Make tasks and schedules of CronJobs of Kubernetes", "  kubectl get cronjob -o yaml | belfry import k8s - --dry-run"),
+		c.importVerb("gatus", "Make monitors, channels, alert rules and windows of a configuration of Gatus", `  belfry import gatus config.yaml --check
+  belfry import gatus config.yaml --print > belfry.yaml`),
+		c.importVerb("uptime-kuma", "Make monitors, channels and alert rules of a backup of Uptime Kuma", `  belfry import uptime-kuma backup.json --check
+  belfry import uptime-kuma backup.json --dry-run`))
+}
+
+func (c *cli) importVerb(kind, short, example string) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use: kind + " FILE", Short: short, Args: cobra.ExactArgs(1), Example: example,
+		Long: short + `. What cannot be carried over is told and left
+out. The plan is shown first, as by apply; --check says what each entry means and
+becomes, without any server; --print writes the definitions, to be kept and
+applied as a file. A FILE of - is standard input.`,
+	}
+	connected := c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		return c.imported(ctx, s, kind, args[0], f)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.check {
+			return c.checkIntake(kind, args[0], f.options())
+		}
+		return connected(cmd, args)
+	}
+	fs := cmd.Flags()
+	f.addFor(kind, fs)
+	f.addPlan(fs)
+	fs.BoolVar(&f.check, "check", false, "say what each entry means and what is wrong with it, and do nothing; exit 2 when one cannot be carried over")
+	return cmd
+}
+
+// addFor adds the flags that mean something for a kind of file.
+func (f *intakeFlags) addFor(kind string, fs *pflag.FlagSet) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.add(all)
+	all.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "format" || kind == "crontab" {
+			fs.AddFlag(flag)
+		}
+	})
+	if kind == "gatus" || kind == "uptime-kuma" {
+		fs.Lookup("queue").Usage = "lane of the checks; default: checks"
+	}
 }
 
 // tellIntake says on stderr what was not carried over as it was.

@@ -121,18 +121,18 @@ func (c *cli) pairs(w io.Writer, pairs ...string) {
 	}
 }
 
-// state is a job or schedule state in its colour.
+// state is the state of anything in its colour.
 func (g *grid) state(s string) string { return g.paint(stateStyle(s), s) }
 
 func stateStyle(s string) lipgloss.Style {
 	switch s {
-	case string(belfry.JobSucceeded), string(belfry.ScheduleActive), string(belfry.OutcomeOK):
+	case string(belfry.JobSucceeded), string(belfry.ScheduleActive), string(belfry.OutcomeOK), string(belfry.StatusUp), string(belfry.AlertSent):
 		return styleGood
-	case string(belfry.JobFailed), string(belfry.OutcomeError), string(belfry.OutcomeTimeout), string(belfry.OutcomeLost):
+	case string(belfry.JobFailed), string(belfry.OutcomeError), string(belfry.OutcomeTimeout), string(belfry.OutcomeLost), string(belfry.StatusDown), string(belfry.CheckFail):
 		return styleBad
 	case string(belfry.JobRunning):
 		return styleBusy
-	case string(belfry.SchedulePaused), string(belfry.JobCanceled), string(belfry.JobSkipped):
+	case string(belfry.SchedulePaused), string(belfry.JobCanceled), string(belfry.JobSkipped), string(belfry.CheckDegraded), string(belfry.SpanMaintenance):
 		return styleWarn
 	}
 	return lipgloss.NewStyle()

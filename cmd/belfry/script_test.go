@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -55,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": cmdStart, "stop": cmdStop, "crash": cmdCrash,
 			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob,
+			"site": cmdSite,
 		},
 	})
 }
@@ -138,6 +142,28 @@ func environ(ts *testscript.TestScript) []string {
 		}
 	}
 	return list
+}
+
+// site NAME serves the files of the folder NAME over HTTP, and sets $NAME to its
+// URL. What is posted to it goes into the file posted of that folder and is
+// answered with 200; to /refuse, with 500.
+func cmdSite(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	files := http.FileServer(http.Dir(dir))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			files.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		text := fmt.Sprintf("%s\nBelfry-Signature: %s\nX-Key: %s\n%s\n", r.URL.Path, r.Header.Get("Belfry-Signature"), r.Header.Get("X-Key"), body)
+		if err := os.WriteFile(filepath.Join(dir, "posted"), []byte(text), 0o600); err != nil || r.URL.Path == "/refuse" {
+			http.Error(w, "no thanks", http.StatusInternalServerError)
+		}
+	}))
+	ts.Defer(srv.Close)
+	ts.Setenv(args[0], srv.URL)
 }
 
 // stop NAME asks a node to end, and wants it to end well.

@@ -39,7 +39,7 @@ type taskFlags struct {
 
 func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
-	fs.StringVar(&f.kind, "kind", "", "func, command or http; default: by the other flags")
+	fs.StringVar(&f.kind, "kind", "", "func, command or http; default: by the other flags; the others are told in a file")
 	fs.StringVar(&f.shell, "shell", "", "script for /bin/sh -c")
 	fs.StringArrayVar(&f.argv, "argv", nil, "program without a shell, then its arguments: repeat the flag, or write them after --")
 	fs.StringVar(&f.dir, "dir", "", "working directory, absolute")
@@ -367,7 +367,21 @@ func what(t belfry.Task) string {
 	case t.Command != nil:
 		return strings.Join(t.Command.Argv, " ")
 	case t.HTTP != nil:
-		return t.HTTP.Method + " " + t.HTTP.URL
+		return strings.TrimSpace(t.HTTP.Method + " " + t.HTTP.URL)
+	case t.Page != nil:
+		return "page " + strings.TrimSpace(t.Page.URL+" "+t.Page.CSS+t.Page.XPath+t.Page.JSONPath)
+	case t.TCP != nil:
+		return "tcp " + t.TCP.Address
+	case t.DNS != nil:
+		return "dns " + strings.TrimSpace(t.DNS.Type+" "+t.DNS.Name)
+	case t.TLS != nil:
+		return "tls " + t.TLS.Address
+	case t.Ping != nil:
+		return "ping " + t.Ping.Host
+	case t.GRPC != nil:
+		return "grpc " + strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
+	case t.WebSocket != nil:
+		return t.WebSocket.URL
 	}
 	return t.Description
 }
@@ -402,10 +416,14 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 			"env", entries(cmd.Env, "="), "stdin", cmd.Stdin, "kill grace", cmd.KillGrace.String())
 	}
 	if h := t.HTTP; h != nil {
-		pairs = append(pairs, "request", h.Method+" "+h.URL, "headers", entries(h.Headers, ": "), "body", h.Body,
+		pairs = append(pairs, "request", what(t), "headers", entries(h.Headers, ": "), "body", h.Body,
 			"expects", strings.Join(h.ExpectStatus, ", "), "body must match", h.ExpectBody)
 	}
-	pairs = append(pairs, "generation", strconv.FormatInt(t.Generation, 10), "created", stamp(t.CreatedAt), "updated", stamp(t.UpdatedAt))
+	if t.Command == nil && t.HTTP == nil && t.Kind != belfry.KindFunc {
+		pairs = append(pairs, "target", what(t))
+	}
+	pairs = append(pairs, "conditions", strings.Join(t.Conditions, "\n"), "warnings", strings.Join(t.Warnings, "\n"),
+		"generation", strconv.FormatInt(t.Generation, 10), "created", stamp(t.CreatedAt), "updated", stamp(t.UpdatedAt))
 	c.pairs(w, pairs...)
 }
 

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) alertCmd() *cobra.Command {
+	return noun("alert", "What was told to whom, and the rules of that", []string{"alerts"}, c.alertList(), c.alertShow(),
+		noun("rule", "Who is told of what", []string{"rules"}, c.alertRules().verbs()...))
+}
+
+func (c *cli) alertList() *cobra.Command {
+	var channel, monitor, state string
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List what was to be told to whom, the newest first, and what came of it", Args: cobra.NoArgs}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
+	cmd.Flags().StringVar(&monitor, "monitor", "", "only about this monitor")
+	cmd.Flags().StringVar(&state, "state", "", "only pending, sent, failed or suppressed ones")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		if err := choice("--state", belfry.AlertState(state), belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed); err != nil {
+			return err
+		}
+		f := belfry.AlertFilter{Namespace: s.namespace, Channel: channel, Monitor: monitor, State: belfry.AlertState(state)}
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Alert], error) {
+			f.Paging = pg
+			return s.Alerts(ctx, f)
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no alerts; see who is told: belfry alert rule list")
+				return
+			}
+			g := c.grid("ID", "MADE", "TYPE", "TITLE", "CHANNEL", "STATE", "TRIES", "REASON")
+			for _, a := range p.Items {
+				g.row(strconv.FormatInt(a.ID, 10), stamp(a.CreatedAt), string(a.Notice.Type), clip(a.Notice.Title, 60), s.label(a.Namespace, a.Channel),
+					g.state(string(a.State)), strconv.Itoa(a.Tries), clip(a.Reason, 60))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+func (c *cli) alertShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Aliases: []string{"tries"}, Short: "Show the tries to deliver an alert, and what the receiver said", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			id, err := belfry.JobIDFromText("ID", args[0])
+			if err != nil {
+				return belfry.InvalidField("ID", args[0], "is not the number of an alert", "see: belfry alert list")
+			}
+			tries, err := s.AlertTries(ctx, s.namespace, id)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.AlertTry]{Items: tries}, func(w io.Writer) {
+				if len(tries) == 0 {
+					fmt.Fprintln(c.stderr, "it was not tried yet, or never will be; see: belfry alert list")
+					return
+				}
+				g := c.grid("AT", "CHANNEL", "TOOK", "TOGETHER", "SAID")
+				for _, t := range tries {
+					said := g.paint(styleGood, "taken")
+					if t.Error != "" {
+						said = clip(t.Error, 120)
+					}
+					if t.Final && t.Error != "" {
+						said += ", given up"
+					}
+					g.row(stamp(t.At), t.Channel, took(t.Took.D()), strconv.Itoa(t.Alerts), said)
+				}
+				g.write(w)
+			})
+		}),
+	}
+}
+
+func (c *cli) alertRules() document[belfry.AlertRule] {
+	return document[belfry.AlertRule]{
+		c: c, noun: "alert rule", many: "alert rules", empty: "belfry alert rule set all --channel ops",
+		arguments: "--channel CHANNEL [flags]",
+		long: `Make or change a rule: who is told of what. One that names no monitor, task or
+schedule is about all of them. What is told unless --on says otherwise: down, up,
+flapping, steady, stale, fresh, changed, certificate, job_failed and
+schedule_missed.`,
+		example: `  belfry alert rule set all --channel ops
+  belfry alert rule set night --channel pager --tag critical --on down,up,reminder --remind 1h --group=-1s
+  belfry alert rule set jobs --channel ops --task backup --on job_failed`,
+		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error) {
+			return s.AlertRules(ctx, f)
+		},
+		show: func(ctx context.Context, s *conn, ns, name string) (belfry.AlertRule, error) {
+			return s.AlertRule(ctx, ns, name)
+		},
+		save: func(ctx context.Context, s *conn, d belfry.AlertRule) (belfry.AlertRule, error) {
+			return s.SaveAlertRule(ctx, d)
+		},
+		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteAlertRule(ctx, ns, name) },
+
+		owner: func(d *belfry.AlertRule) (namespace, name *string) { return &d.Namespace, &d.Name },
+		head:  []string{"STATE", "CHANNELS", "ABOUT", "ON"},
+		row: func(_ *conn, d belfry.AlertRule) []string {
+			return []string{onOff(d.Off), clip(strings.Join(d.Channels, ", "), 30), clip(about(d), 40), clip(join(d.On), 60)}
+		},
+		draw:  c.drawRule,
+		flags: ruleFlags,
+		said:  func(_ *conn, d belfry.AlertRule) string { return ", it tells " + strings.Join(d.Channels, ", ") },
+	}
+}
+
+func onOff(off bool) string {
+	if off {
+		return "off"
+	}
+	return "on"
+}
+
+func join[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// about is what a rule is about.
+func about(d belfry.AlertRule) string {
+	var parts []string
+	for _, list := range []struct {
+		noun  string
+		names []string
+	}{{"monitors ", d.Monitors}, {"tasks ", d.Tasks}, {"schedules ", d.Schedules}} {
+		if len(list.names) > 0 {
+			parts = append(parts, list.noun+strings.Join(list.names, ", "))
+		}
+	}
+	text := or(strings.Join(parts, "; "), "all")
+	if len(d.Tags) > 0 {
+		text += " with the tag " + strings.Join(d.Tags, " or ")
+	}
+	return text
+}
+
+func (c *cli) drawRule(w io.Writer, _ *conn, d belfry.AlertRule) {
+	remind := ""
+	if d.Remind > 0 {
+		remind = fmt.Sprintf("after %s and then after twice as long, at most %d times", d.Remind, d.RemindMax)
+	}
+	group := "for " + d.Group.String() + ", to tell a channel at once"
+	if d.Group < 0 {
+		group = "not at all"
+	}
+	c.pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "state", onOff(d.Off),
+		"about", about(d), "on", join(d.On), "channels", strings.Join(d.Channels, ", "), "waits", group, "reminds", remind,
+		"quiet in", strings.Join(d.Quiet, ", "), "generation", strconv.FormatInt(d.Generation, 10), "created", stamp(d.CreatedAt), "updated", stamp(d.UpdatedAt))
+}
+
+func ruleFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.AlertRule, []string) error {
+	var on, monitors, tasks, schedules, tags, channels, quiet []string
+	var group, remind, description string
+	var remindMax int
+	var off bool
+	fs.StringSliceVar(&channels, "channel", nil, "channels to tell; may be repeated")
+	fs.StringSliceVar(&on, "on", nil, "types of notices: "+join(belfry.NoticeTypes))
+	fs.StringSliceVar(&monitors, "monitor", nil, "only about these monitors")
+	fs.StringSliceVar(&tasks, "task", nil, "only about these tasks, for job_failed and schedule_missed")
+	fs.StringSliceVar(&schedules, "schedule", nil, "only about these schedules, for job_failed and schedule_missed")
+	fs.StringSliceVar(&tags, "tag", nil, "only about what has one of these tags")
+	fs.StringVar(&group, "group", "", "how long to wait for more, to tell a channel at once; negative: not at all; default: 30s")
+	fs.StringVar(&remind, "remind", "", "while it is down, tell again after so long, then after twice as long; default: never")
+	fs.IntVar(&remindMax, "remind-max", 0, "most reminders of one outage; default: 10")
+	fs.StringSliceVar(&quiet, "quiet", nil, "calendars in whose times nobody is told; what is still so afterwards is told then")
+	fs.BoolVar(&off, "off", false, "tell nobody; --off=false ends that")
+	fs.StringVar(&description, "description", "", "for people")
+	return func(_ *conn, fs *pflag.FlagSet, d *belfry.AlertRule, rest []string) error {
+		given := fs.Changed
+		if given("on") {
+			d.On = nil
+			for _, text := range on {
+				if err := choice("--on", belfry.NoticeType(text), belfry.NoticeTypes...); err != nil {
+					return err
+				}
+				d.On = append(d.On, belfry.NoticeType(text))
+			}
+		}
+		set(given("channel"), channels, &d.Channels)
+		set(given("monitor"), monitors, &d.Monitors)
+		set(given("task"), tasks, &d.Tasks)
+		set(given("schedule"), schedules, &d.Schedules)
+		set(given("tag"), tags, &d.Tags)
+		set(given("remind-max"), remindMax, &d.RemindMax)
+		set(given("quiet"), quiet, &d.Quiet)
+		set(given("off"), off, &d.Off)
+		set(given("description"), description, &d.Description)
+		if len(d.Channels) == 0 {
+			return belfry.InvalidField("--channel", "", "is missing", "whom does it tell? see: belfry channel list")
+		}
+		if err := duration(given, "group", group, &d.Group); err != nil {
+			return err
+		}
+		if err := duration(given, "remind", remind, &d.Remind); err != nil {
+			return err
+		}
+		return noRest(rest)
+	}
+}

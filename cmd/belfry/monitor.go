@@ -1,0 +1,338 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) monitorCmd() *cobra.Command {
+	return noun("monitor", "What is watched: checks, verdicts, uptime", []string{"monitors"},
+		c.monitorCreate(), c.monitorList(), c.monitorShow(), c.monitorUpdate(), c.monitorDelete(), c.monitorPause(), c.monitorResume(),
+		c.monitorCheck(), c.monitorTry(), c.monitorResults(), c.monitorUptime(), c.monitorTimeline(),
+		c.monitorPreview(), c.monitorVersions(), c.monitorVersion(), c.monitorDiff(), c.monitorAccept())
+}
+
+func (c *cli) monitorList() *cobra.Command {
+	var status, kind, tag string
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List monitors and how their targets are", Args: cobra.NoArgs}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&status, "status", "", "only new, up, down or paused ones")
+	cmd.Flags().StringVar(&kind, "kind", "", "only this kind")
+	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		if err := choice("--status", belfry.Status(status), belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused); err != nil {
+			return err
+		}
+		f := belfry.MonitorFilter{Namespace: s.namespace, Status: belfry.Status(status), Kind: belfry.Kind(kind), Tag: tag}
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.MonitorView], error) {
+			f.Paging = pg
+			return s.Monitors(ctx, f)
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no monitors; try: belfry monitor create site --url https://example.com")
+				return
+			}
+			g := c.grid("NAME", "STATUS", "SINCE", "CHECKED", "LATENCY", "TARGET", "NOTE")
+			for _, v := range p.Items {
+				g.row(s.label(v.Namespace, v.Name), g.state(string(v.Status)), ago(v.State.Since, s.now), ago(v.State.LastAt, s.now),
+					latency(v.State.LastLatency), clip(monitorTarget(v.Monitor), 50), clip(monitorNote(v), 60))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+// choice refuses a word that is not among those known. An empty one is none.
+func choice[T ~string](flag string, word T, known ...T) error {
+	texts := make([]string, len(known))
+	for i, k := range known {
+		if word == k {
+			return nil
+		}
+		texts[i] = string(k)
+	}
+	if word == "" {
+		return nil
+	}
+	return belfry.InvalidField(flag, string(word), "is not a choice", "one of "+strings.Join(texts, ", "))
+}
+
+func latency(d belfry.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return took(d.D())
+}
+
+// took is a short length of time, with what can be told of a fast answer.
+func took(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return span(d)
+}
+
+// monitorNote is what there is to say besides the status.
+func monitorNote(v belfry.MonitorView) string {
+	notes := signs(v)
+	if v.Status == belfry.StatusDown {
+		notes = append(notes, fault(v.State.FirstCode, v.State.FirstText))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// signs are the states that a monitor can be in beside its status.
+func signs(v belfry.MonitorView) (list []string) {
+	for _, sign := range []struct {
+		is   bool
+		name string
+	}{
+		{v.State.Verdict == belfry.VerdictConfirming, "failing, not confirmed yet"}, {v.State.Verdict == belfry.VerdictRecovering, "passing, not confirmed yet"},
+		{v.State.Degraded, "degraded"}, {v.State.Slow, "slow"}, {v.State.Flapping, "flapping"}, {v.State.Stale, "stale"},
+		{v.State.Maintenance != "", "maintenance " + v.State.Maintenance}, {v.Muted, "muted"},
+	} {
+		if sign.is {
+			list = append(list, sign.name)
+		}
+	}
+	return list
+}
+
+// fault is what was wrong: the stable name and the sentence.
+func fault(code belfry.CheckCode, text string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(string(code)+": "+text, ": "), ": ")
+}
+
+// monitorTarget is what a monitor looks at, in a line.
+func monitorTarget(m belfry.Monitor) string {
+	if m.Heartbeat != nil {
+		return "heartbeat"
+	}
+	return what(m.Check)
+}
+
+// monitorTimes is when a monitor is checked.
+func monitorTimes(v belfry.MonitorView, now time.Time) string {
+	text := v.Schedule().RuleText()
+	switch {
+	case v.Heartbeat != nil:
+		return text + ", with " + v.Heartbeat.Grace.String() + " of grace"
+	case v.NextAt.IsZero():
+		return text
+	}
+	return text + ", next check " + ago(v.NextAt, now)
+}
+
+// shownMonitor is what show answers.
+type shownMonitor struct {
+	belfry.MonitorView
+	BeatURL string                `json:"beat_url,omitempty"`
+	Uptime  []belfry.UptimeWindow `json:"uptime,omitempty"`
+	Outage  *belfry.Incident      `json:"outage,omitempty"`
+}
+
+func (c *cli) monitorShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get"}, Short: "Show a monitor, how its target is and how it was", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			v, err := s.Monitor(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			shown := shownMonitor{MonitorView: v, BeatURL: c.beatURL(s, v)}
+			report, err := s.Uptime(ctx, ns, v.Name)
+			if err != nil {
+				return err
+			}
+			shown.Uptime = report.Spans
+			if v.State.Incident > 0 {
+				i, err := s.Incident(ctx, ns, v.State.Incident)
+				if err != nil {
+					return err
+				}
+				shown.Outage = &i
+			}
+			return c.emit(shown, func(w io.Writer) {
+				c.drawMonitor(w, shown, s.now)
+				fmt.Fprintln(w)
+				c.drawUptime(w, shown.Uptime)
+			})
+		}),
+	}
+}
+
+// beatURL is where a heartbeat is to be called. The node knows the path; that
+// people reach it elsewhere than this command does, only the configuration can
+// say.
+func (c *cli) beatURL(s *conn, v belfry.MonitorView) string {
+	if v.Beat == "" {
+		return ""
+	}
+	base := s.where
+	if s.direct {
+		base = c.loaded.ServerURL()
+	}
+	if c.loaded.PublicURL != "" {
+		base = c.loaded.PublicURL
+	}
+	return strings.TrimRight(base, "/") + v.Beat
+}
+
+// curl is the call of a heartbeat at the end of a script.
+func curl(url string) string { return "curl -fsS -m 10 --retry 5 -o /dev/null " + url }
+
+func (c *cli) drawMonitor(w io.Writer, m shownMonitor, now time.Time) {
+	paint := painter(c.colorOn(c.stdout))
+	st := m.State
+	status := paint(stateStyle(string(m.Status)), string(m.Status))
+	if notes := signs(m.MonitorView); len(notes) > 0 {
+		status += " (" + strings.Join(notes, ", ") + ")"
+	}
+	paused := ""
+	if !st.PausedAt.IsZero() {
+		paused = fmt.Sprintf("%s by %s: %s", when(st.PausedAt, now), st.PausedBy, or(st.PausedReason, "no reason given"))
+		if !st.PausedUntil.IsZero() {
+			paused += "; goes on " + when(st.PausedUntil, now)
+		}
+	}
+	last := ""
+	if !st.LastAt.IsZero() {
+		last = strings.TrimSuffix(when(st.LastAt, now)+": "+string(st.LastOutcome)+", "+latency(st.LastLatency), ", ")
+		if problem := fault(st.LastCode, st.LastMessage); problem != "" {
+			last += "\n" + problem
+		}
+	}
+	outage := ""
+	if m.Outage != nil {
+		outage = fmt.Sprintf("%d, since %s\n%s", m.Outage.ID, when(m.Outage.StartedAt, now), fault(m.Outage.Code, m.Outage.Message))
+	}
+	pairs := []string{
+		"name", m.Name, "namespace", m.Namespace, "description", m.Description, "tags", strings.Join(m.Tags, ", "),
+		"kind", string(m.Kind()), "target", monitorTarget(m.Monitor), "status", status, "since", when(st.Since, now), "paused", paused,
+		"last check", last, "outage", outage, "next check", when(m.NextAt, now),
+	}
+	if m.Heartbeat != nil {
+		pairs = append(pairs, "expected", when(st.ExpectAt, now), "grace", m.Heartbeat.Grace.String(), "started", when(st.StartedAt, now))
+		if m.BeatURL != "" {
+			pairs = append(pairs, "url", m.BeatURL, "call", curl(m.BeatURL))
+		}
+	} else {
+		pairs = append(pairs, "last good", when(st.LastGoodAt, now), "certificate", ends(st.CertEnd, now),
+			"conditions", strings.Join(m.Check.Conditions, "\n"), "warnings", strings.Join(m.Check.Warnings, "\n"),
+			"timeout", m.Check.Timeout.String(), "queue", m.Check.Queue)
+	}
+	c.pairs(w, append(pairs, "when", m.Schedule().RuleText(), "zone", m.Zone, "only in", strings.Join(m.Within, ", "), "not in", strings.Join(m.Blackout, ", "),
+		"down after", threshold(m.Confirm.Failures, "failure", m.Confirm.For), "up after", threshold(m.Recover.Passes, "good check", m.Recover.For),
+		"depends on", strings.Join(m.DependsOn, ", "), "public", yes(m.Public), "muted", yes(m.Muted),
+		"generation", strconv.FormatInt(m.Generation, 10), "created", stamp(m.CreatedAt), "updated", stamp(m.UpdatedAt))...)
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+// ends is when a certificate ends.
+func ends(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return "ends " + when(t, now)
+}
+
+// threshold is when a verdict changes.
+func threshold(n int, of string, span belfry.Duration) string {
+	if n != 1 {
+		of += "s"
+	}
+	switch {
+	case n > 0 && span > 0:
+		return fmt.Sprintf("%d %s and %s", n, of, span)
+	case span > 0:
+		return span.String()
+	}
+	return fmt.Sprintf("%d %s", n, of)
+}
+
+func (c *cli) monitorDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete monitors and all that was seen but their incidents", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "deleted", func(ns, name string) error { return s.DeleteMonitor(ctx, ns, name) })
+		}),
+	}
+}
+
+func (c *cli) monitorPause() *cobra.Command {
+	var long, until, zone, reason string
+	cmd := &cobra.Command{
+		Use: "pause NAME...", Short: "Pause monitors, for a time or until they are resumed", Args: cobra.MinimumNArgs(1),
+		Example: `  belfry monitor pause site --for 2h --reason 'moving house'
+  belfry monitor pause site --until '2026-12-24 18:00' --zone Europe/Sofia`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			var end time.Time
+			var d belfry.Duration
+			if given("for") && given("until") {
+				return belfry.InvalidField("--for", long, "cannot stand beside --until", "keep one of them")
+			}
+			if err := duration(given, "for", long, &d); err != nil {
+				return err
+			}
+			if given("for") {
+				if d <= 0 {
+					return belfry.InvalidField("--for", long, "is not a time to come", "such as 2h")
+				}
+				end = s.now.Add(d.D())
+			}
+			if err := instant(given("until"), "--until", until, zone, &end); err != nil {
+				return err
+			}
+			done := "paused"
+			if !end.IsZero() {
+				done += " until " + when(end, s.now)
+			}
+			return c.each(s, args, done, func(ns, name string) error {
+				_, err := s.PauseMonitor(ctx, ns, name, end, reason)
+				return err
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&long, "for", "", "go on by itself after this long")
+	cmd.Flags().StringVar(&until, "until", "", "go on by itself at this time")
+	cmd.Flags().StringVar(&zone, "zone", "", "time zone of --until; default: UTC")
+	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to whoever wonders")
+	return cmd
+}
+
+func (c *cli) monitorResume() *cobra.Command {
+	return &cobra.Command{
+		Use: "resume NAME...", Short: "Resume paused monitors", Args: cobra.MinimumNArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			return c.each(s, args, "resumed", func(ns, name string) error {
+				_, err := s.ResumeMonitor(ctx, ns, name)
+				return err
+			})
+		}),
+	}
+}

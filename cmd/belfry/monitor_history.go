@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) monitorCheck() *cobra.Command {
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use: "check NAME", Short: "Check a monitor now, beside its plan", Args: cobra.ExactArgs(1),
+		Long: `Check a monitor now, beside its plan. The result counts as every other. With
+--wait the exit code is 0 when the target is ok or degraded, and 1 when not.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			j, err := s.CheckMonitor(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			if !w.wait {
+				return c.emit(j, func(w io.Writer) {
+					fmt.Fprintf(w, "check of %s asked for, job %d\n", args[0], j.ID)
+					fmt.Fprintf(c.stderr, "try: belfry monitor results %s\n", args[0])
+				})
+			}
+			return c.awaitCheck(ctx, s, args[0], j, w.timeout)
+		}),
+	}
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the result, and show it")
+	cmd.Flags().StringVar(&w.timeout, "wait-timeout", "", "give up waiting after this long; the check goes on")
+	return cmd
+}
+
+// awaitCheck shows the result of a check when it has ended. One that could not
+// be made has none, and its job says why.
+func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.Job, timeout string) error {
+	if timeout != "" {
+		d, err := belfry.ParseDuration(timeout)
+		if err != nil {
+			return belfry.InvalidField("--wait-timeout", "", err.Error(), "")
+		}
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, d.D())
+		defer stop()
+	}
+	if s.direct {
+		fmt.Fprintln(c.stderr, "note: no server runs, so nobody runs checks until one does")
+	}
+	for pace := 50 * time.Millisecond; ; pace = min(2*pace, time.Second) {
+		job, err := s.Job(ctx, j.Namespace, j.ID)
+		gone := belfry.CodeOf(err) == belfry.NotFound
+		if err != nil && !gone && ctx.Err() == nil {
+			return err
+		}
+		// After the job: the result is written when the job ends, not later.
+		r, found, err := s.resultOf(ctx, monitor, j)
+		switch {
+		case ctx.Err() != nil && timeout != "":
+			return belfry.Errorf(belfry.Unavailable, "the check has not ended after %s", timeout).WithHint("belfry job why %d", j.ID)
+		case err != nil:
+			return err
+		case found:
+			if err := c.emit(r, func(w io.Writer) { c.drawMeasure(w, measureOf(r), s.now) }); err != nil {
+				return err
+			}
+			return outcomeStatus(r.Outcome)
+		case gone:
+			return belfry.Errorf(belfry.NotFound, "the check was withdrawn").WithHint("belfry monitor show %s", monitor)
+		case job.State.Final():
+			if err := c.emit(job, func(w io.Writer) { c.drawEnd(w, job) }); err != nil {
+				return err
+			}
+			return exitStatus(exitFailed)
+		}
+		pause(ctx, pace) // a check that went well leaves no event to wait for
+	}
+}
+
+// resultOf is the result of one check, if it is there.
+func (s *conn) resultOf(ctx context.Context, monitor string, j belfry.Job) (belfry.CheckResult, bool, error) {
+	p, err := s.Results(ctx, belfry.ResultFilter{Paging: belfry.Paging{Limit: 20}, Namespace: j.Namespace, Monitor: monitor})
+	for _, r := range p.Items {
+		if r.JobID == j.ID {
+			return r, true, err
+		}
+	}
+	return belfry.CheckResult{}, false, err
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// measureOf is what a result keeps of what was seen.
+func measureOf(r belfry.CheckResult) belfry.Measure {
+	return belfry.Measure{
+		Outcome: r.Outcome, Code: r.Code, Message: r.Message, Latency: r.Latency, Phases: r.Phases, Hops: r.Hops, IP: r.IP,
+		Status: r.Status, Conditions: r.Conditions, Starved: r.Starved,
+	}
+}
+
+func (c *cli) monitorResults() *cobra.Command {
+	var outcome, since, until string
+	cmd := &cobra.Command{Use: "results NAME", Aliases: []string{"history"}, Short: "List the checks of a monitor, newest first", Args: cobra.ExactArgs(1)}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&outcome, "outcome", "", "only ok, degraded, fail or error")
+	cmd.Flags().StringVar(&since, "since", "", "only at or after this time, or so long ago, such as 2h")
+	cmd.Flags().StringVar(&until, "until", "", "only before this time, or so long ago")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		if err := choice("--outcome", belfry.CheckOutcome(outcome), belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError); err != nil {
+			return err
+		}
+		f := belfry.ResultFilter{Monitor: args[0], Outcome: belfry.CheckOutcome(outcome)}
+		var err error
+		if f.Namespace, err = s.one(); err != nil {
+			return err
+		}
+		if err := errors.Join(before(s.now, "--since", since, &f.Since), before(s.now, "--until", until, &f.Until)); err != nil {
+			return err
+		}
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.CheckResult], error) {
+			f.Paging = pg
+			return s.Results(ctx, f)
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no results; single ones are kept for a while only, see: belfry monitor uptime "+args[0])
+				return
+			}
+			g := c.grid("AT", "OUTCOME", "LATENCY", "STATUS", "JOB", "NOTE")
+			for _, r := range p.Items {
+				status, job := "", ""
+				if r.Status > 0 {
+					status = strconv.Itoa(r.Status)
+				}
+				if r.JobID > 0 {
+					job = strconv.FormatInt(r.JobID, 10)
+				}
+				g.row(stamp(r.At), g.state(string(r.Outcome)), latency(r.Latency), status, job, clip(fault(r.Code, r.Message), 80))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+func (c *cli) monitorUptime() *cobra.Command {
+	return &cobra.Command{
+		Use: "uptime NAME", Short: "Show how much of the last day, week, month and year a target was up", Args: cobra.ExactArgs(1),
+		Long: `Show how much of the last day, week, month and year a target was up, and how
+quick it was. Only times in which it was looked at count, less maintenance and
+pauses; the coverage is how much of the time was looked at.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			report, err := s.Uptime(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			return c.emit(report, func(w io.Writer) { c.drawUptime(w, report.Spans) })
+		}),
+	}
+}
+
+func (c *cli) drawUptime(w io.Writer, spans []belfry.UptimeWindow) {
+	g := c.grid("LAST", "UPTIME", "COVERAGE", "DOWN", "OUTAGES", "P50", "P95", "P99")
+	for _, u := range spans {
+		down := ""
+		if u.Down > 0 {
+			down = span(u.Down.D())
+		}
+		ratio := "-"
+		if u.Ratio != nil {
+			ratio = percent(*u.Ratio)
+		}
+		g.row(u.Name, ratio, percent(u.Coverage), down, strconv.Itoa(u.Outages), latency(u.P50), latency(u.P95), latency(u.P99))
+	}
+	g.write(w)
+}
+
+// percent never says 100% of what is not whole.
+func percent(ratio float64) string {
+	p := math.Floor(ratio*1e5+1e-6) / 1e3
+	if ratio < 1 {
+		p = min(p, 99.999)
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", p), "0"), ".") + "%"
+}
+
+func (c *cli) monitorTimeline() *cobra.Command {
+	var since string
+	cmd := &cobra.Command{
+		Use: "timeline NAME", Short: "Show when a target was up, down, in maintenance or not looked at", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			var from time.Time
+			if err := before(s.now, "--since", since, &from); err != nil {
+				return err
+			}
+			spans, err := s.Timeline(ctx, ns, args[0], from)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.Span]{Items: spans}, func(w io.Writer) { c.drawTimeline(w, spans, s.now) })
+		}),
+	}
+	cmd.Flags().StringVar(&since, "since", "7d", "from this time on, or so long ago; empty: all that is known")
+	return cmd
+}
+
+func (c *cli) drawTimeline(w io.Writer, spans []belfry.Span, now time.Time) {
+	if len(spans) == 0 {
+		fmt.Fprintln(c.stderr, "nothing is known of that time")
+		return
+	}
+	g := c.grid("FROM", "STATE", "FOR", "CAUSE")
+	for i, sp := range spans {
+		end := now
+		if i+1 < len(spans) {
+			end = spans[i+1].From
+		}
+		g.row(stamp(sp.From), g.state(string(sp.State)), span(end.Sub(sp.From)), string(sp.Cause))
+	}
+	g.write(w)
+}

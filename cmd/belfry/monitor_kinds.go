@@ -1,0 +1,322 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+)
+
+// checkFlags are what a monitor does each time: one flag that says the kind
+// and the target, and the settings of that kind.
+type checkFlags struct {
+	url, page, tcp, dns, tls, ping, grpc, websocket, command string
+	heartbeat                                                bool
+
+	method, body, expectBody, user, password, bearer string
+	headers, expectStatus                            []string
+	maxRedirects                                     int
+	skipVerify                                       bool
+	family, serverName, send, expect                 string
+	record, resolver                                 string
+	answers                                          []string
+	exact                                            bool
+	warnDays, failDays, count, maxLoss               int
+	starttls, service                                string
+	plaintext                                        bool
+	css, xpath, jsonPath, baseline, recheck          string
+	ignoreCSS, ignore, mask                          []string
+	keepMarkup, allowEmpty                           bool
+	grace, maxRuntime                                string
+	conditions, warnings                             []string
+	timeout, queue                                   string
+}
+
+func (f *checkFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.url, "url", "", "kind http: address to request")
+	fs.StringVar(&f.page, "page", "", "kind page: address of a page whose changes are watched")
+	fs.StringVar(&f.tcp, "tcp", "", "kind tcp: host:port to connect to")
+	fs.StringVar(&f.dns, "dns", "", "kind dns: name to look up")
+	fs.StringVar(&f.tls, "tls", "", "kind tls: host[:port] whose certificate is looked at; port 443 if left out")
+	fs.StringVar(&f.ping, "ping", "", "kind ping: host to send ICMP echo requests to")
+	fs.StringVar(&f.grpc, "grpc", "", "kind grpc: host:port whose health service is asked")
+	fs.StringVar(&f.websocket, "websocket", "", "kind websocket: ws or wss address")
+	fs.BoolVar(&f.heartbeat, "heartbeat", false, "kind heartbeat: wait to be called, every --every or at --cron")
+	fs.StringVar(&f.command, "command", "", "kind command: script for /bin/sh -c, on a worker that allows commands")
+
+	fs.StringVar(&f.method, "method", "", "of --url: HTTP method; default: GET")
+	fs.StringArrayVar(&f.headers, "header", nil, "of --url, --page, --websocket: 'Name: value'; may be repeated")
+	fs.StringVar(&f.body, "body", "", "of --url: body of the request")
+	fs.StringSliceVar(&f.expectStatus, "expect-status", nil, "of --url: status codes that are good, such as 200-299,404")
+	fs.StringVar(&f.expectBody, "expect-body", "", "of --url: regular expression that the answer must match")
+	fs.StringVar(&f.user, "user", "", "of --url: for basic authentication")
+	fs.StringVar(&f.password, "password", "", "of --url: for basic authentication"+secretHelp)
+	fs.StringVar(&f.bearer, "bearer", "", "of --url: token of an Authorization: Bearer header"+secretHelp)
+	fs.IntVar(&f.maxRedirects, "max-redirects", 0, "of --url: redirects followed; -1 follows none; default: 10")
+	fs.BoolVar(&f.skipVerify, "skip-verify", false, "of --url, --grpc: accept any certificate")
+	fs.StringVar(&f.family, "family", "", "of --url, --tcp, --tls, --ping: any, ipv4 or ipv6; default: any")
+	fs.StringVar(&f.serverName, "server-name", "", "of --url, --tls, --grpc: name for TLS; default: the target's host")
+	fs.StringVar(&f.send, "send", "", "of --tcp, --websocket: text to send first")
+	fs.StringVar(&f.expect, "expect", "", "of --tcp, --websocket: regular expression that must match what comes back")
+	fs.StringVar(&f.record, "record", "", "of --dns: type of record, such as A or MX; default: A")
+	fs.StringArrayVar(&f.answers, "answer", nil, "of --dns: answer that must be among those that come; may be repeated")
+	fs.BoolVar(&f.exact, "exact", false, "of --dns: no other answers may come")
+	fs.StringVar(&f.resolver, "resolver", "", "of --dns: whom to ask, host or host:port; default: the worker's own")
+	fs.IntVar(&f.warnDays, "warn-days", 0, "of --tls: degraded when the certificate ends sooner; -1: never; default: 14")
+	fs.IntVar(&f.failDays, "fail-days", 0, "of --tls: failed when the certificate ends sooner; default: when it has ended")
+	fs.StringVar(&f.starttls, "starttls", "", "of --tls: protocol to be asked for TLS first: smtp, imap, pop3, ftp or postgres")
+	fs.IntVar(&f.count, "count", 0, "of --ping: requests sent; default: 3")
+	fs.IntVar(&f.maxLoss, "max-loss", 0, "of --ping: per cent that may stay unanswered; default: 0")
+	fs.StringVar(&f.service, "service", "", "of --grpc: service to ask for; default: the server as a whole")
+	fs.BoolVar(&f.plaintext, "plaintext", false, "of --grpc: without TLS")
+	fs.StringVar(&f.css, "css", "", "of --page: selector of the elements to watch; default: the whole text")
+	fs.StringVar(&f.xpath, "xpath", "", "of --page: instead of --css")
+	fs.StringVar(&f.jsonPath, "json-path", "", "of --page: instead of --css, for JSON, such as .items[0].price")
+	fs.StringArrayVar(&f.ignoreCSS, "ignore-css", nil, "of --page: selector of elements that are taken out first; may be repeated")
+	fs.StringArrayVar(&f.ignore, "ignore", nil, "of --page: regular expression; what it matches is taken out; may be repeated")
+	fs.StringSliceVar(&f.mask, "mask", nil, "of --page: what is replaced by a sign that it was there: numbers, dates")
+	fs.BoolVar(&f.keepMarkup, "keep-markup", false, "of --page: compare elements with their attributes; default: their text")
+	fs.StringVar(&f.baseline, "baseline", "", "of --page: compare with the version that was accepted (pinned) or the one before (rolling); default: rolling")
+	fs.BoolVar(&f.allowEmpty, "allow-empty", false, "of --page: no text is a text like others")
+	fs.StringVar(&f.recheck, "recheck", "", "of --page: a change counts when it is still there after so long; negative: at once; default: 10s")
+	fs.StringVar(&f.grace, "grace", "", "of --heartbeat: how long after its time a call may come; default: a fifth of --every")
+	fs.StringVar(&f.maxRuntime, "max-runtime", "", "of --heartbeat: longest time from a start to its end; default: no limit")
+	fs.StringArrayVar(&f.conditions, "condition", nil, "expression that must hold of the answer, such as 'status == 200' or \"latency < duration('500ms')\"; may be repeated")
+	fs.StringArrayVar(&f.warnings, "warning", nil, "expression that should hold; the target is degraded otherwise; may be repeated")
+	fs.StringVar(&f.timeout, "timeout", "", "longest a check may take; default: 10s")
+	fs.StringVar(&f.queue, "queue", "", "lane of the checks; default: checks")
+}
+
+// kindFlag is a flag that says what kind a monitor is of.
+type kindFlag struct {
+	name string
+	kind belfry.Kind
+}
+
+var kindFlags = []kindFlag{
+	{"url", belfry.KindHTTP}, {"page", belfry.KindPage}, {"tcp", belfry.KindTCP}, {"dns", belfry.KindDNS}, {"tls", belfry.KindTLS},
+	{"ping", belfry.KindPing}, {"grpc", belfry.KindGRPC}, {"websocket", belfry.KindWebSocket}, {"heartbeat", belfry.KindHeartbeat},
+	{"command", belfry.KindCommand},
+}
+
+var probed = []belfry.Kind{belfry.KindHTTP, belfry.KindPage, belfry.KindTCP, belfry.KindDNS, belfry.KindTLS, belfry.KindPing, belfry.KindGRPC, belfry.KindWebSocket}
+
+// kindsOf says which kinds a setting belongs to.
+var kindsOf = func() map[string][]belfry.Kind {
+	all := map[string][]belfry.Kind{
+		"condition": probed, "warning": probed, "timeout": append(slices.Clone(probed), belfry.KindCommand), "queue": append(slices.Clone(probed), belfry.KindCommand),
+		"header": {belfry.KindHTTP, belfry.KindPage, belfry.KindWebSocket}, "skip-verify": {belfry.KindHTTP, belfry.KindGRPC},
+		"family":      {belfry.KindHTTP, belfry.KindTCP, belfry.KindTLS, belfry.KindPing},
+		"server-name": {belfry.KindHTTP, belfry.KindTLS, belfry.KindGRPC},
+	}
+	for kinds, names := range map[[2]belfry.Kind]string{
+		{belfry.KindHTTP}:                      "method body expect-status expect-body user password bearer max-redirects",
+		{belfry.KindTCP, belfry.KindWebSocket}: "send expect",
+		{belfry.KindDNS}:                       "record answer exact resolver",
+		{belfry.KindTLS}:                       "warn-days fail-days starttls",
+		{belfry.KindPing}:                      "count max-loss",
+		{belfry.KindGRPC}:                      "service plaintext",
+		{belfry.KindPage}:                      "css xpath json-path ignore-css ignore mask keep-markup baseline allow-empty recheck",
+		{belfry.KindHeartbeat}:                 "grace max-runtime",
+	} {
+		for _, name := range strings.Fields(names) {
+			all[name] = slices.DeleteFunc(slices.Clone(kinds[:]), func(k belfry.Kind) bool { return k == "" })
+		}
+	}
+	return all
+}()
+
+// kindOf is what a monitor is, as far as it is known, and otherwise empty.
+func kindOf(m belfry.Monitor) belfry.Kind {
+	if k := m.WithDefaults().Kind(); k != belfry.KindFunc {
+		return k
+	}
+	return ""
+}
+
+// applyCheck puts the flags that were given into a monitor.
+func (f *checkFlags) applyCheck(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error {
+	given := fs.Changed
+	kind, err := f.kind(given, m)
+	if err != nil {
+		return err
+	}
+	if err := belongs(fs, kind); err != nil {
+		return err
+	}
+	set(given("condition"), f.conditions, &m.Check.Conditions)
+	set(given("warning"), f.warnings, &m.Check.Warnings)
+	set(given("queue"), f.queue, &m.Check.Queue)
+	if err := duration(given, "timeout", f.timeout, &m.Check.Timeout); err != nil {
+		return err
+	}
+	return f.applyKind(c, given, kind, m)
+}
+
+// kind is the kind that the flags ask for, or else the one that the monitor
+// has. Another kind begins without the settings of the one before.
+func (f *checkFlags) kind(given func(string) bool, m *belfry.Monitor) (belfry.Kind, error) {
+	before := kindOf(*m)
+	var asked []kindFlag
+	for _, k := range kindFlags {
+		if given(k.name) {
+			asked = append(asked, k)
+		}
+	}
+	switch {
+	case len(asked) > 1:
+		return "", belfry.InvalidField("--"+asked[1].name, "", "cannot stand beside --"+asked[0].name, "a monitor has exactly one kind")
+	case len(asked) == 0 && before == "":
+		return "", belfry.InvalidField("--url", "", "is missing, and so is every other kind", "say what to look at: one of "+kindNames(kindFlags))
+	case len(asked) == 0:
+		return before, nil
+	case asked[0].kind == belfry.KindHeartbeat && !f.heartbeat:
+		return "", belfry.InvalidField("--heartbeat", "false", "means nothing", "name another kind instead")
+	case asked[0].kind != before:
+		m.Check = belfry.Task{Queue: m.Check.Queue, Timeout: m.Check.Timeout}
+		m.Heartbeat = nil
+	}
+	return asked[0].kind, nil
+}
+
+func kindNames(kinds []kindFlag) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, "--"+k.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// belongs refuses a setting of another kind.
+func belongs(fs *pflag.FlagSet, kind belfry.Kind) (err error) {
+	fs.Visit(func(flag *pflag.Flag) {
+		kinds, is := kindsOf[flag.Name]
+		if !is || slices.Contains(kinds, kind) || err != nil {
+			return
+		}
+		fitting := slices.DeleteFunc(slices.Clone(kindFlags), func(k kindFlag) bool { return !slices.Contains(kinds, k.kind) })
+		err = belfry.InvalidField("--"+flag.Name, "", "does not belong to a monitor of kind "+string(kind), "it belongs to "+kindNames(fitting))
+	})
+	return err
+}
+
+// edited is a copy to be changed: what a store answered may be shared.
+func edited[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	v := *p
+	return &v
+}
+
+func (f *checkFlags) applyKind(c *cli, given func(string) bool, kind belfry.Kind, m *belfry.Monitor) error {
+	t := &m.Check
+	if kind != belfry.KindHeartbeat {
+		t.Kind = kind
+	}
+	switch kind {
+	case belfry.KindHTTP:
+		t.HTTP = edited(t.HTTP)
+		return f.applyHTTP(c, given, t.HTTP)
+	case belfry.KindPage:
+		t.Page = edited(t.Page)
+		return f.applyPage(given, t.Page)
+	case belfry.KindTCP:
+		t.TCP = edited(t.TCP)
+		set(given("tcp"), f.tcp, &t.TCP.Address)
+		set(given("family"), belfry.IPFamily(f.family), &t.TCP.Family)
+		set(given("send"), f.send, &t.TCP.Send)
+		set(given("expect"), f.expect, &t.TCP.Expect)
+	case belfry.KindDNS:
+		t.DNS = edited(t.DNS)
+		set(given("dns"), f.dns, &t.DNS.Name)
+		set(given("record"), f.record, &t.DNS.Type)
+		set(given("answer"), f.answers, &t.DNS.Expect)
+		set(given("exact"), f.exact, &t.DNS.Exact)
+		set(given("resolver"), f.resolver, &t.DNS.Server)
+	case belfry.KindTLS:
+		t.TLS = edited(t.TLS)
+		set(given("tls"), f.tls, &t.TLS.Address)
+		set(given("server-name"), f.serverName, &t.TLS.ServerName)
+		set(given("family"), belfry.IPFamily(f.family), &t.TLS.Family)
+		set(given("starttls"), f.starttls, &t.TLS.StartTLS)
+		set(given("warn-days"), f.warnDays, &t.TLS.WarnDays)
+		set(given("fail-days"), f.failDays, &t.TLS.FailDays)
+	case belfry.KindPing:
+		t.Ping = edited(t.Ping)
+		set(given("ping"), f.ping, &t.Ping.Host)
+		set(given("family"), belfry.IPFamily(f.family), &t.Ping.Family)
+		set(given("count"), f.count, &t.Ping.Count)
+		set(given("max-loss"), f.maxLoss, &t.Ping.MaxLoss)
+	case belfry.KindGRPC:
+		t.GRPC = edited(t.GRPC)
+		set(given("grpc"), f.grpc, &t.GRPC.Address)
+		set(given("service"), f.service, &t.GRPC.Service)
+		set(given("plaintext"), f.plaintext, &t.GRPC.Plaintext)
+		set(given("server-name"), f.serverName, &t.GRPC.ServerName)
+		set(given("skip-verify"), f.skipVerify, &t.GRPC.SkipVerify)
+	case belfry.KindWebSocket:
+		t.WebSocket = edited(t.WebSocket)
+		set(given("websocket"), f.websocket, &t.WebSocket.URL)
+		set(given("send"), f.send, &t.WebSocket.Send)
+		set(given("expect"), f.expect, &t.WebSocket.Expect)
+		return f.applyHeaders(given, &t.WebSocket.Headers)
+	case belfry.KindCommand:
+		t.Command = edited(t.Command)
+		if given("command") {
+			t.Command.Shell, t.Command.Argv = f.command, nil
+		}
+	case belfry.KindHeartbeat:
+		m.Heartbeat = edited(m.Heartbeat)
+		return errors.Join(duration(given, "grace", f.grace, &m.Heartbeat.Grace), duration(given, "max-runtime", f.maxRuntime, &m.Heartbeat.MaxRuntime))
+	}
+	return nil
+}
+
+func (f *checkFlags) applyHTTP(c *cli, given func(string) bool, h *belfry.HTTP) error {
+	set(given("url"), f.url, &h.URL)
+	set(given("method"), f.method, &h.Method)
+	set(given("body"), f.body, &h.Body)
+	set(given("expect-status"), f.expectStatus, &h.ExpectStatus)
+	set(given("expect-body"), f.expectBody, &h.ExpectBody)
+	set(given("max-redirects"), f.maxRedirects, &h.MaxRedirects)
+	set(given("skip-verify"), f.skipVerify, &h.SkipVerify)
+	set(given("family"), belfry.IPFamily(f.family), &h.Family)
+	set(given("server-name"), f.serverName, &h.ServerName)
+	if given("user") || given("password") || given("bearer") {
+		h.Auth = edited(h.Auth)
+		set(given("user"), f.user, &h.Auth.User)
+		err := errors.Join(c.setSecret(given, "password", f.password, &h.Auth.Password), c.setSecret(given, "bearer", f.bearer, &h.Auth.Bearer))
+		if err != nil {
+			return err
+		}
+	}
+	return f.applyHeaders(given, &h.Headers)
+}
+
+func (f *checkFlags) applyHeaders(given func(string) bool, to *map[string]string) (err error) {
+	if given("header") {
+		*to, err = table("--header", f.headers, ":")
+	}
+	return err
+}
+
+func (f *checkFlags) applyPage(given func(string) bool, g *belfry.PageCheck) error {
+	set(given("page"), f.page, &g.URL)
+	if given("css") || given("xpath") || given("json-path") {
+		g.CSS, g.XPath, g.JSONPath = f.css, f.xpath, f.jsonPath // one way replaces another
+	}
+	set(given("ignore-css"), f.ignoreCSS, &g.IgnoreCSS)
+	set(given("ignore"), f.ignore, &g.Ignore)
+	set(given("mask"), f.mask, &g.Mask)
+	set(given("keep-markup"), f.keepMarkup, &g.KeepMarkup)
+	set(given("baseline"), belfry.PageBaseline(f.baseline), &g.Baseline)
+	set(given("allow-empty"), f.allowEmpty, &g.AllowEmpty)
+	if err := duration(given, "recheck", f.recheck, &g.Confirm); err != nil {
+		return err
+	}
+	return f.applyHeaders(given, &g.Headers)
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+// versionHelp says how versions of a page are named.
+const versionHelp = "VERSION is a number as the list shows it, newest, or baseline for what later ones are compared with."
+
+// versionOf reads the name of a version.
+func versionOf(text string) (int64, error) {
+	switch text {
+	case "newest":
+		return 0, nil
+	case "baseline":
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, belfry.InvalidField("VERSION", text, "is not a version", "a number as belfry monitor versions shows it, newest, or baseline")
+	}
+	return n, nil
+}
+
+func (c *cli) monitorVersions() *cobra.Command {
+	cmd := &cobra.Command{Use: "versions NAME", Short: "List what a page was like, newest first", Args: cobra.ExactArgs(1)}
+	limit := limitFlag(cmd)
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		ns, err := s.one()
+		if err != nil {
+			return err
+		}
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.PageVersion], error) {
+			return s.PageVersions(ctx, belfry.VersionFilter{Paging: pg, Namespace: ns, Monitor: args[0]})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no versions; they begin with the first check that sees the page")
+				return
+			}
+			g := c.grid("VERSION", "SEEN", "CHANGE", "BYTES", "NOTE")
+			for _, v := range p.Items {
+				g.row(strconv.FormatInt(v.Seq, 10), stamp(v.At), string(v.Change), strconv.Itoa(v.Size), versionNote(v))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+func versionNote(v belfry.PageVersion) string {
+	var notes []string
+	if v.Baseline {
+		notes = append(notes, "baseline")
+	}
+	if v.AcceptedBy != "" {
+		notes = append(notes, "accepted by "+v.AcceptedBy)
+	}
+	if v.Pruned {
+		notes = append(notes, "its text is not kept any more")
+	}
+	return strings.Join(notes, ", ")
+}
+
+func (c *cli) monitorVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version NAME [VERSION]", Short: "Write the text of a version of a page; default: the newest", Args: cobra.RangeArgs(1, 2),
+		Long: "Write the text of a version of a page. " + versionHelp + "\nDefault: newest.",
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			v, err := s.version(ctx, args[0], append(args[1:], "newest")[0])
+			if err != nil {
+				return err
+			}
+			return c.emit(v, func(w io.Writer) { fmt.Fprintln(w, strings.TrimSuffix(v.Text, "\n")) })
+		}),
+	}
+}
+
+// version is one version of a page, with its text.
+func (s *conn) version(ctx context.Context, monitor, name string) (belfry.PageVersion, error) {
+	ns, err := s.one()
+	if err != nil {
+		return belfry.PageVersion{}, err
+	}
+	seq, err := versionOf(name)
+	if err != nil {
+		return belfry.PageVersion{}, err
+	}
+	v, err := s.PageVersion(ctx, ns, monitor, seq)
+	if err == nil && v.Pruned {
+		err = belfry.Errorf(belfry.Conflict, "the text of version %d is not kept any more", v.Seq).WithHint("belfry monitor versions %s", monitor)
+	}
+	return v, err
+}
+
+func (c *cli) monitorDiff() *cobra.Command {
+	var exitCode bool
+	cmd := &cobra.Command{
+		Use: "diff NAME [FROM [TO]]", Short: "Show how one version of a page became another", Args: cobra.RangeArgs(1, 3),
+		Long: `Show how one version of a page became another. Without FROM, the newest is
+compared with the baseline or, where that is the newest itself, with the version
+before it. ` + versionHelp,
+		Example: `  belfry monitor diff prices
+  belfry monitor diff prices 3 newest`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			d, err := s.pageDiff(ctx, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			if err := c.emit(d, func(w io.Writer) { c.drawPageDiff(w, d) }); err != nil {
+				return err
+			}
+			if exitCode && d.Added+d.Removed > 0 {
+				return exitStatus(exitFailed)
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit 1 when there is a difference")
+	return cmd
+}
+
+// pageDiff compares two versions here, so that it is the same with a server
+// and without.
+func (s *conn) pageDiff(ctx context.Context, monitor string, names []string) (d httpapi.PageDiff, err error) {
+	from, to := "baseline", "newest"
+	if len(names) > 1 {
+		to = names[1]
+	}
+	if d.To, err = s.version(ctx, monitor, to); err != nil {
+		return d, err
+	}
+	switch {
+	case len(names) > 0:
+		from = names[0]
+	case d.To.Baseline && d.To.Seq > 1:
+		from = strconv.FormatInt(d.To.Seq-1, 10)
+	}
+	if d.From, err = s.version(ctx, monitor, from); err != nil {
+		return d, err
+	}
+	d.Result = textdiff.Diff(d.From.Text, d.To.Text, textdiff.Options{})
+	d.From.Text, d.To.Text = "", ""
+	return d, nil
+}
+
+func (c *cli) drawPageDiff(w io.Writer, d httpapi.PageDiff) {
+	if d.Added+d.Removed == 0 {
+		fmt.Fprintf(c.stderr, "versions %d and %d have the same text\n", d.From.Seq, d.To.Seq)
+		return
+	}
+	paint := painter(c.colorOn(c.stdout))
+	fmt.Fprintf(w, "%s\n%s\n", paint(styleBad, fmt.Sprintf("--- version %d, %s", d.From.Seq, stamp(d.From.At))),
+		paint(styleGood, fmt.Sprintf("+++ version %d, %s", d.To.Seq, stamp(d.To.At))))
+	for line := range strings.Lines(d.Unified(0)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch line[:1] {
+		case "+":
+			line = paint(styleGood, line)
+		case "-":
+			line = paint(styleBad, line)
+		case "@":
+			line = paint(styleDim, line)
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+func (c *cli) monitorAccept() *cobra.Command {
+	return &cobra.Command{
+		Use: "accept NAME [VERSION]", Short: "Make a version of a page the baseline that later ones are compared with; default: the newest", Args: cobra.RangeArgs(1, 2),
+		Long: "Make a version of a page the baseline that later ones are compared with. " + versionHelp + "\nDefault: newest.",
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			seq, err := versionOf(append(args[1:], "newest")[0])
+			if err != nil {
+				return err
+			}
+			v, err := s.AcceptPage(ctx, ns, args[0], seq)
+			if err != nil {
+				return err
+			}
+			return c.emit(v, func(w io.Writer) { fmt.Fprintf(w, "version %d of %s is the baseline\n", v.Seq, args[0]) })
+		}),
+	}
+}

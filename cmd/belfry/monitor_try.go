@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/httpapi"
+)
+
+// tryFlags are what is tried: the check of a monitor, one of the flags, or a
+// monitor's with what the flags change.
+type tryFlags struct {
+	checkFlags
+	file string
+}
+
+func (f *tryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.file, "file", "f", "", "try the check of a monitor in a YAML or JSON file; - for standard input")
+	f.checkFlags.add(cmd.Flags())
+}
+
+// trial puts together what is to be tried, and says what kind it is of. Of a
+// monitor without flags only its name is needed: its secrets are known where it
+// is kept.
+func (c *cli) trial(ctx context.Context, s *conn, cmd *cobra.Command, f *tryFlags, args []string) (t httpapi.Trial, kind belfry.Kind, err error) {
+	if t.Namespace, err = s.one(); err != nil {
+		return t, "", err
+	}
+	var m monitorFile
+	if len(args) > 0 {
+		v, err := s.Monitor(ctx, t.Namespace, args[0])
+		if err != nil {
+			return t, "", err
+		}
+		t.Monitor, m.Monitor = v.Name, v.Monitor
+	}
+	before := kindOf(m.Monitor)
+	if f.file != "" {
+		m = monitorFile{}
+		if err := c.definition(f.file, "monitor", &m); err != nil {
+			return t, "", err
+		}
+	}
+	if err := f.applyCheck(c, cmd.Flags(), &m.Monitor); err != nil {
+		return t, "", err
+	}
+	kind = kindOf(m.Monitor)
+	switch {
+	case m.Heartbeat != nil && t.Monitor != "":
+		return t, kind, belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", t.Monitor).WithHint("call its URL, see: belfry monitor show %s", t.Monitor)
+	case m.Heartbeat != nil:
+		return t, kind, belfry.InvalidField("--heartbeat", "", "cannot be tried", "it waits to be called")
+	case t.Monitor != "" && f.file == "" && !changesCheck(cmd):
+		return t, kind, nil
+	case kind != before:
+		t.Monitor = "" // another kind has nothing of this one's
+	}
+	t.Check = &m.Check
+	return t, kind, nil
+}
+
+// changesCheck reports whether a flag says something about the check.
+func changesCheck(cmd *cobra.Command) bool {
+	for _, k := range kindFlags {
+		if cmd.Flags().Changed(k.name) {
+			return true
+		}
+	}
+	for name := range kindsOf {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// trier looks at a target from where the server is.
+type trier interface {
+	Try(ctx context.Context, t httpapi.Trial) (httpapi.Tried, error)
+}
+
+// try asks the server to look, or looks from here when there is none.
+func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried, error) {
+	if server, is := s.Service.(trier); is {
+		return server.Try(ctx, t)
+	}
+	var task belfry.Task
+	if t.Monitor != "" {
+		keeper, is := s.Service.(httpapi.Secrets)
+		if !is {
+			return httpapi.Tried{}, belfry.Errorf(belfry.Internal, "the secrets of monitors cannot be read here")
+		}
+		var err error
+		if task, err = keeper.CheckOf(ctx, t.Namespace, t.Monitor); err != nil {
+			return httpapi.Tried{}, err
+		}
+	}
+	if t.Check != nil {
+		draft := belfry.Monitor{Namespace: t.Namespace, Name: "trial", Check: t.Check.KeepSecrets(task)}.WithDefaults()
+		if err := draft.Validate(time.Time{}); err != nil {
+			return httpapi.Tried{}, err
+		}
+		if err := draft.Check.CheckSecrets(); err != nil {
+			return httpapi.Tried{}, err
+		}
+		task = draft.Task()
+	}
+	return c.tryHere(ctx, task)
+}
+
+func (c *cli) tryHere(ctx context.Context, t belfry.Task) (out httpapi.Tried, err error) {
+	checks, err := app.NewChecks(c.loaded.Config, versionText())
+	if err != nil {
+		return out, err
+	}
+	defer checks.Close()
+	out.Started = belfry.Micro(time.Now())
+	if t.Kind != belfry.KindPage {
+		out.Measure, err = checks.Try(ctx, t)
+		return out, err
+	}
+	out.PagePreview, err = checks.Preview(ctx, t)
+	return out, err
+}
+
+const tryHelp = `With a server, one of its nodes looks; without one, this process does, within
+the allow_addresses of its configuration.`
+
+func (c *cli) monitorTry() *cobra.Command {
+	var f tryFlags
+	cmd := &cobra.Command{
+		Use: "try NAME|--url URL|--tcp HOST:PORT|... [flags]", Short: "Look at a target once and say what is seen; nothing is kept, and nobody is told", Args: cobra.MaximumNArgs(1),
+		Long: `Look at a target once, and say what is seen: the outcome, how long each part took,
+and what each condition came to. Nothing is kept, and nobody is told. A NAME
+tries the check of a monitor; flags beside it try an edit of that.
+
+` + tryHelp + `
+
+The exit code is 0 when the target is ok or degraded, and 1 when it failed or
+could not be looked at.`,
+		Example: `  belfry monitor try --url https://example.com --condition 'status == 200' --warning "latency < duration('300ms')"
+  belfry monitor try --tls example.com --warn-days 30
+  belfry monitor try site --timeout 2s`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			t, _, err := c.trial(ctx, s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			seen, err := c.try(ctx, s, t)
+			if err != nil {
+				return err
+			}
+			if err := c.emit(seen, func(w io.Writer) { c.drawMeasure(w, seen.Measure, s.now) }); err != nil {
+				return err
+			}
+			return outcomeStatus(seen.Outcome)
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// outcomeStatus is what a check came to, for the exit code.
+func outcomeStatus(o belfry.CheckOutcome) error {
+	if o == belfry.CheckOK || o == belfry.CheckDegraded {
+		return nil
+	}
+	return exitStatus(exitFailed)
+}
+
+// drawMeasure shows what a check saw.
+func (c *cli) drawMeasure(w io.Writer, m belfry.Measure, now time.Time) {
+	paint := painter(c.colorOn(c.stdout))
+	fmt.Fprint(w, paint(stateStyle(string(m.Outcome)), string(m.Outcome)))
+	if m.Latency > 0 {
+		fmt.Fprintf(w, " in %s", took(m.Latency.D()))
+	}
+	if m.Status > 0 {
+		fmt.Fprintf(w, ", status %d", m.Status)
+	}
+	if m.IP != "" {
+		fmt.Fprintf(w, ", from %s", m.IP)
+	}
+	fmt.Fprintln(w)
+	if problem := fault(m.Code, m.Message); problem != "" {
+		fmt.Fprintf(w, "      %s\n", problem)
+	}
+	if m.Starved {
+		fmt.Fprintln(w, "      the worker had little time to look: the latency is not the target's alone")
+	}
+	c.drawConditions(w, m.Conditions)
+	c.pairs(w, phasePairs(m.Phases)...)
+	c.pairs(w, "certificate", ends(m.CertEnd, now))
+	if len(m.Hops) > 1 {
+		g := c.grid("STATUS", "TOOK", "URL")
+		for _, h := range m.Hops {
+			g.row(fmt.Sprint(h.Status), took(h.Took.D()), clip(h.URL, 100))
+		}
+		g.write(w)
+	}
+}
+
+// drawConditions marks what each condition came to, as doctor does.
+func (c *cli) drawConditions(w io.Writer, list []belfry.ConditionResult) {
+	paint := painter(c.colorOn(c.stdout))
+	for _, r := range list {
+		mark := paint(styleGood, "ok  ")
+		switch {
+		case r.Holds:
+		case r.Warning:
+			mark = paint(styleWarn, "note")
+		default:
+			mark = paint(styleBad, "FAIL")
+		}
+		fmt.Fprintf(w, "%s  %s\n", mark, r.Text)
+		if detail := or(r.Error, r.Value); detail != "" {
+			fmt.Fprintf(w, "      %s\n", detail)
+		}
+	}
+}
+
+func phasePairs(p belfry.Phases) (pairs []string) {
+	for _, part := range []struct {
+		name string
+		d    belfry.Duration
+	}{{"dns", p.DNS}, {"connect", p.Connect}, {"tls", p.TLS}, {"first byte", p.FirstByte}, {"transfer", p.Transfer}} {
+		if part.d > 0 {
+			pairs = append(pairs, part.name, took(part.d.D()))
+		}
+	}
+	return pairs
+}
+
+func (c *cli) monitorPreview() *cobra.Command {
+	var f tryFlags
+	cmd := &cobra.Command{
+		Use: "preview NAME|--page URL [flags]", Short: "Show what the selector of a page finds now; nothing is kept", Args: cobra.MaximumNArgs(1),
+		Long: `Show what the selector of a page finds now, and the text as it would be compared.
+Nothing is kept. A NAME previews the page of a monitor; flags beside it preview
+an edit of that.
+
+` + tryHelp,
+		Example: `  belfry monitor preview --page https://example.com/prices --css '#list li' --ignore-css .ad
+  belfry monitor preview prices --css '#list b'`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			t, kind, err := c.trial(ctx, s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			if kind != belfry.KindPage {
+				return belfry.InvalidField("--page", "", "is missing, and this is of kind "+string(kind), "only pages can be previewed; for the others: belfry monitor try")
+			}
+			seen, err := c.try(ctx, s, t)
+			if err != nil {
+				return err
+			}
+			if err := c.emit(seen, func(w io.Writer) { c.drawPreview(w, seen) }); err != nil {
+				return err
+			}
+			return outcomeStatus(seen.Outcome)
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (c *cli) drawPreview(w io.Writer, seen httpapi.Tried) {
+	paint := painter(c.colorOn(c.stdout))
+	fmt.Fprintf(w, "%s in %s\n", paint(stateStyle(string(seen.Outcome)), string(seen.Outcome)), took(seen.Latency.D()))
+	if problem := fault(seen.Code, seen.Message); problem != "" {
+		fmt.Fprintf(w, "      %s\n", problem)
+	}
+	if seen.Page == nil {
+		return
+	}
+	if len(seen.First) > 0 {
+		fmt.Fprintf(w, "%s\n", paint(styleDim, fmt.Sprintf("the selector finds %d:", seen.Page.Matches)))
+		for i, text := range seen.First {
+			fmt.Fprintf(w, "%4d  %s\n", i+1, clip(text, 100))
+		}
+	}
+	for _, r := range seen.Removed {
+		fmt.Fprintf(w, "%s %s takes out %d\n", r.Rule, r.Text, r.Count)
+	}
+	fmt.Fprintf(w, "%s\n%s\n", paint(styleDim, "compared is:"), seen.Page.Text)
+	if seen.Page.Cut {
+		fmt.Fprintln(c.stderr, "the text is longer than what is kept and compared")
+	}
+}

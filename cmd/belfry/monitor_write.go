@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+)
+
+// monitorFile is a monitor as a file holds it. What show printed can be
+// written again: what only Belfry sets is passed over.
+type monitorFile struct {
+	belfry.Monitor
+	Status  belfry.Status         `json:"status" readOnly:"true"`
+	State   belfry.MonitorState   `json:"state" readOnly:"true"`
+	NextAt  time.Time             `json:"next_at" readOnly:"true"`
+	Beat    string                `json:"beat" readOnly:"true"`
+	BeatURL string                `json:"beat_url" readOnly:"true"`
+	Uptime  []belfry.UptimeWindow `json:"uptime" readOnly:"true"`
+	Outage  *belfry.Incident      `json:"outage" readOnly:"true"`
+}
+
+// monitorFlags are the fields of a monitor that have a flag. Only flags that
+// were given change anything, so that create and update share them.
+type monitorFlags struct {
+	checkFlags
+	file, description, every, zone   string
+	cron, tags, dependsOn            []string
+	within, blackout                 []string
+	failures, passes, staleAfter     int
+	failingFor, passingFor, retryDue string
+	noFlap, noSlow, public, muted    bool
+}
+
+func (f *monitorFlags) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
+	f.checkFlags.add(fs)
+	fs.StringVar(&f.every, "every", "", "time between two checks, or two calls of a heartbeat; default: 1m")
+	fs.StringArrayVar(&f.cron, "cron", nil, "instead of --every: cron rule, such as '0 3 * * *'; may be repeated")
+	fs.StringVar(&f.zone, "zone", "", "time zone of --cron; default: UTC")
+	fs.StringArrayVar(&f.within, "only-within", nil, "calendar in whose times alone it is checked; may be repeated")
+	fs.StringArrayVar(&f.blackout, "blackout", nil, "calendar in whose times it is not checked; may be repeated")
+	fs.IntVar(&f.failures, "failures", 0, "failed checks in a row until it counts as down; default: 2")
+	fs.StringVar(&f.failingFor, "failing-for", "", "time of failing until it counts as down, beside or instead of --failures")
+	fs.StringVar(&f.retryDue, "confirm-after", "", "how soon a failure is looked at again; negative: only when it is due; default: a third of --every, at most 20s")
+	fs.IntVar(&f.passes, "passes", 0, "good checks in a row until it counts as up again; default: 2")
+	fs.StringVar(&f.passingFor, "passing-for", "", "time of passing until it counts as up again, beside or instead of --passes")
+	fs.IntVar(&f.staleAfter, "stale-after", 0, "checks in a row that could not be made until it is stale; default: 3")
+	fs.BoolVar(&f.noFlap, "no-flapping", false, "do not hold alerts back when it changes too often")
+	fs.BoolVar(&f.noSlow, "no-slow", false, "do not compare latencies with those it uses to have")
+	fs.StringArrayVar(&f.dependsOn, "depends-on", nil, "monitor: while it is down, nobody is told of this one; may be repeated")
+	fs.BoolVar(&f.public, "public", false, "everyone can see its badges")
+	fs.BoolVar(&f.muted, "muted", false, "nobody is told anything")
+	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters and alert rules")
+	fs.StringVar(&f.description, "description", "", "for people")
+}
+
+func (f *monitorFlags) apply(c *cli, fs *pflag.FlagSet, m *belfry.Monitor) error {
+	given := fs.Changed
+	if err := f.applyCheck(c, fs, m); err != nil {
+		return err
+	}
+	set(given("description"), f.description, &m.Description)
+	set(given("tag"), f.tags, &m.Tags)
+	set(given("zone"), f.zone, &m.Zone)
+	set(given("only-within"), f.within, &m.Within)
+	set(given("blackout"), f.blackout, &m.Blackout)
+	set(given("failures"), f.failures, &m.Confirm.Failures)
+	set(given("passes"), f.passes, &m.Recover.Passes)
+	set(given("stale-after"), f.staleAfter, &m.StaleAfter)
+	set(given("no-flapping"), f.noFlap, &m.Flap.Off)
+	set(given("no-slow"), f.noSlow, &m.Slow.Off)
+	set(given("depends-on"), f.dependsOn, &m.DependsOn)
+	set(given("public"), f.public, &m.Public)
+	set(given("muted"), f.muted, &m.Muted)
+	for _, d := range []struct {
+		name, text string
+		to         *belfry.Duration
+	}{
+		{"failing-for", f.failingFor, &m.Confirm.For}, {"confirm-after", f.retryDue, &m.Confirm.Retry}, {"passing-for", f.passingFor, &m.Recover.For},
+	} {
+		if err := duration(given, d.name, d.text, d.to); err != nil {
+			return err
+		}
+	}
+	return f.applyTimes(given, m)
+}
+
+// applyTimes replaces the plan as a whole: an interval by rules, and rules by
+// an interval.
+func (f *monitorFlags) applyTimes(given func(string) bool, m *belfry.Monitor) error {
+	switch {
+	case given("every") && given("cron"):
+		return belfry.InvalidField("--every", f.every, "cannot stand beside --cron", "keep one of them")
+	case given("every"):
+		m.Rules = nil
+		return duration(given, "every", f.every, &m.Every)
+	case given("cron"):
+		m.Every, m.Rules = 0, nil
+		for _, text := range f.cron {
+			m.Rules = append(m.Rules, belfry.Rule{Cron: text})
+		}
+	}
+	return nil
+}
+
+// monitorFrom puts a monitor together from a file, a name and flags.
+func (c *cli) monitorFrom(s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (belfry.Monitor, error) {
+	var read monitorFile
+	ns, err := s.one()
+	if err != nil {
+		return read.Monitor, err
+	}
+	if f.file != "" {
+		if err := c.definition(f.file, "monitor", &read); err != nil {
+			return read.Monitor, err
+		}
+	}
+	m := read.Monitor
+	if len(args) > 0 {
+		m.Name = args[0]
+	}
+	if m.Namespace == "" {
+		m.Namespace = ns
+	}
+	if m.Name == "" {
+		return m, belfry.InvalidField("NAME", "", "is missing", "write: belfry monitor create NAME --url https://example.com")
+	}
+	return m, f.apply(c, cmd.Flags(), &m)
+}
+
+func (c *cli) monitorCreate() *cobra.Command {
+	var f monitorFlags
+	cmd := &cobra.Command{
+		Use: "create NAME --url URL|--tcp HOST:PORT|--heartbeat|... [flags]", Short: "Create a monitor", Args: cobra.MaximumNArgs(1),
+		Long: `Create a monitor. Exactly one flag says its kind and its target; the help of the
+others names the kinds that they belong to. What no flag says, such as the hosts
+of a certificate's authorities, is said in a file.
+
+Try a check before it is saved with: belfry monitor try --url URL`,
+		Example: `  belfry monitor create site --url https://example.com --every 30s --expect-body 'Welcome' --warning "latency < duration('800ms')"
+  belfry monitor create db --tcp db.example.com:5432 --failures 3 --tag infra
+  belfry monitor create mx --dns example.com --record MX --answer '10 mail.example.com.'
+  belfry monitor create cert --tls example.com --warn-days 30 --every 6h
+  belfry monitor create prices --page https://example.com/prices --css '#list' --ignore-css .ad --every 10m
+  belfry monitor create backup --heartbeat --cron '0 3 * * *' --zone Europe/Sofia --grace 30m
+  belfry monitor create -f monitor.yaml`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			m, err := c.monitorFrom(s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			v, err := s.CreateMonitor(ctx, m)
+			if err != nil {
+				return err
+			}
+			return c.monitorSaved(ctx, s, v, "created")
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// monitorSaved says what a monitor will do now.
+func (c *cli) monitorSaved(ctx context.Context, s *conn, v belfry.MonitorView, done string) error {
+	err := c.emit(shownMonitor{MonitorView: v, BeatURL: c.beatURL(s, v)}, func(w io.Writer) {
+		fmt.Fprintf(w, "monitor %s %s, %s, %s\n", v.Name, done, monitorTarget(v.Monitor), monitorTimes(v, s.now))
+		if url := c.beatURL(s, v); url != "" {
+			fmt.Fprintln(w, "call: "+curl(url))
+		}
+	})
+	if err == nil && v.Heartbeat == nil {
+		t := v.Monitor.Task()
+		t.Name = v.Name
+		c.adviseWorkers(ctx, s, t)
+	}
+	return err
+}
+
+func (c *cli) monitorUpdate() *cobra.Command {
+	var f monitorFlags
+	cmd := &cobra.Command{
+		Use: "update NAME [flags]", Aliases: []string{"edit", "set"}, Short: "Change a monitor; what no flag names stays as it is", Args: cobra.MaximumNArgs(1),
+		Long: `Change a monitor. What no flag names stays as it is, and so does its verdict,
+unless it is pointed at another target. With --file the definition as a whole is
+replaced; a secret that stands there as show prints it stays.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			m, err := c.monitorToUpdate(ctx, s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			v, err := s.UpdateMonitor(ctx, m)
+			if err != nil {
+				return err
+			}
+			return c.monitorSaved(ctx, s, v, "updated")
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) monitorToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (belfry.Monitor, error) {
+	if f.file != "" || len(args) == 0 {
+		return c.monitorFrom(s, cmd, f, args)
+	}
+	ns, err := s.one()
+	if err != nil {
+		return belfry.Monitor{}, err
+	}
+	v, err := s.Monitor(ctx, ns, args[0])
+	if err != nil {
+		return v.Monitor, err
+	}
+	return v.Monitor, f.apply(c, cmd.Flags(), &v.Monitor)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// maxSecret bounds what is read for a secret, in bytes. The longest are PEM.
+const maxSecret = 64 << 10
+
+// secretHelp ends the help of a flag that takes a secret.
+const secretHelp = "; @FILE reads it from a file, - from standard input"
+
+// secret is the value of a flag that nobody else should see. Written out, it
+// stands in the list of processes and in the shell's history; so it may be
+// given as a file or through standard input.
+func (c *cli) secret(flag, text string) (belfry.Secret, error) {
+	var raw []byte
+	var err error
+	path, isFile := strings.CutPrefix(text, "@")
+	switch {
+	case text == "-" && c.stdinTaken:
+		return "", belfry.InvalidField(flag, "-", "cannot read what another flag has read", "only one secret can come from standard input; give the other as @FILE")
+	case text == "-":
+		c.stdinTaken = true
+		raw, err = io.ReadAll(io.LimitReader(c.stdin, maxSecret+1))
+	case isFile:
+		raw, err = readSecret(path)
+	default:
+		return belfry.Secret(text), nil
+	}
+	if err != nil {
+		return "", belfry.InvalidField(flag, text, err.Error(), "@FILE names a file that holds nothing but the secret")
+	}
+	found := strings.TrimRight(string(raw), "\r\n")
+	if found == "" || len(raw) > maxSecret {
+		return "", belfry.InvalidField(flag, text, "leads to no secret of 1 to 65536 bytes", "")
+	}
+	return belfry.Secret(found), nil
+}
+
+func readSecret(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, maxSecret+1))
+}
+
+// setSecret puts a secret where it belongs, if its flag was given.
+func (c *cli) setSecret(given func(string) bool, name, text string, to *belfry.Secret) error {
+	if !given(name) {
+		return nil
+	}
+	s, err := c.secret("--"+name, text)
+	if err == nil {
+		*to = s
+	}
+	return err
+}

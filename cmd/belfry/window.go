@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) windowCmd() *cobra.Command {
+	return noun("window", "Times of maintenance: nobody is told, and it does not count", []string{"windows", "maintenance"}, append(c.windows().verbs(), c.windowNext())...)
+}
+
+func (c *cli) windows() document[belfry.Window] {
+	return document[belfry.Window]{
+		c: c, noun: "window", many: "windows", empty: "belfry window set update --for 2h --monitor site",
+		arguments: "[--from TIME] --to TIME|--for SPAN | --cron RULE --lasts SPAN",
+		long: `Make or change a time of maintenance. What fails in it is recorded, told to nobody,
+and does not count for uptime. It comes once, from --from to --to or for so long,
+or again and again, by --cron or --rrule, and --lasts each time.`,
+		example: `  belfry window set update --for 2h --monitor site --monitor api
+  belfry window set move --from '2026-12-24 18:00' --to '2026-12-24 22:00' --zone Europe/Sofia
+  belfry window set nightly --cron '0 3 * * *' --lasts 30m --zone Europe/Sofia --tag infra`,
+		list: func(ctx context.Context, s *conn, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error) {
+			return s.Windows(ctx, f)
+		},
+		show: func(ctx context.Context, s *conn, ns, name string) (belfry.Window, error) {
+			return s.Window(ctx, ns, name)
+		},
+		save: func(ctx context.Context, s *conn, d belfry.Window) (belfry.Window, error) {
+			return s.SaveWindow(ctx, d)
+		},
+		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteWindow(ctx, ns, name) },
+
+		owner: func(d *belfry.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
+		head:  []string{"STATE", "WHEN", "NEXT", "FOR"},
+		row: func(s *conn, d belfry.Window) []string {
+			return []string{windowState(d, s.now), clip(windowTimes(d), 60), nextWindow(d, s.now), clip(targets(d.Monitors, d.Tags), 40)}
+		},
+		draw: func(w io.Writer, s *conn, d belfry.Window) {
+			c.pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "state", windowState(d, s.now),
+				"when", windowTimes(d), "zone", d.Zone, "next", nextWindow(d, s.now), "monitors", targets(d.Monitors, d.Tags),
+				"generation", strconv.FormatInt(d.Generation, 10), "created", stamp(d.CreatedAt), "updated", stamp(d.UpdatedAt))
+		},
+		flags: windowFlags,
+		said:  func(s *conn, d belfry.Window) string { return ", " + windowState(d, s.now) + ", " + windowTimes(d) },
+	}
+}
+
+// targets is which monitors are meant.
+func targets(monitors, tags []string) string {
+	parts := monitors
+	for _, tag := range tags {
+		parts = append(parts[:len(parts):len(parts)], "all with the tag "+tag)
+	}
+	return or(strings.Join(parts, ", "), "all")
+}
+
+// windowTimes is when a window holds, in a line.
+func windowTimes(d belfry.Window) string {
+	if len(d.Rules) == 0 {
+		return inZone(d.From, d.Zone) + " to " + inZone(d.To, d.Zone)
+	}
+	return belfry.Schedule{Rules: d.Rules, Zone: d.Zone}.RuleText() + ", for " + d.Lasts.String()
+}
+
+// comingWindows is the next times at which a window holds.
+func comingWindows(d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error) {
+	plan, err := belfry.CompileWindow(d.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return plan.Upcoming(from, n), nil
+}
+
+func windowState(d belfry.Window, now time.Time) string {
+	coming, err := comingWindows(d, now, 1)
+	switch {
+	case d.Off:
+		return "off"
+	case err != nil || len(coming) == 0:
+		return "over"
+	case !coming[0].From.After(now):
+		return "under way"
+	}
+	return "to come"
+}
+
+func nextWindow(d belfry.Window, now time.Time) string {
+	coming, err := comingWindows(d, now, 1)
+	switch {
+	case err != nil || len(coming) == 0:
+		return ""
+	case !coming[0].From.After(now):
+		return "until " + inZone(coming[0].To, d.Zone)
+	}
+	return ago(coming[0].From, now)
+}
+
+func windowFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfry.Window, []string) error {
+	var monitors, tags, cronRules, rrules []string
+	var from, to, long, lasts, zone, description string
+	var off bool
+	fs.StringSliceVar(&monitors, "monitor", nil, "only these monitors; default: all")
+	fs.StringSliceVar(&tags, "tag", nil, "only monitors with one of these tags, beside those of --monitor")
+	fs.StringVar(&from, "from", "", "begin of one that comes once; default with --for: now")
+	fs.StringVar(&to, "to", "", "end of one that comes once")
+	fs.StringVar(&long, "for", "", "instead of --to: how long it lasts")
+	fs.StringArrayVar(&cronRules, "cron", nil, "when it begins, again and again, such as '0 3 * * *'; may be repeated")
+	fs.StringArrayVar(&rrules, "rrule", nil, "the same as an RFC 5545 recurrence with its DTSTART; may be repeated")
+	fs.StringVar(&lasts, "lasts", "", "with --cron and --rrule: how long it lasts each time")
+	fs.StringVar(&zone, "zone", "", "time zone of all these times; default: UTC")
+	fs.BoolVar(&off, "off", false, "it does not hold; --off=false ends that")
+	fs.StringVar(&description, "description", "", "for people")
+	return func(s *conn, fs *pflag.FlagSet, d *belfry.Window, rest []string) error {
+		given := fs.Changed
+		set(given("monitor"), monitors, &d.Monitors)
+		set(given("tag"), tags, &d.Tags)
+		set(given("zone"), zone, &d.Zone)
+		set(given("off"), off, &d.Off)
+		set(given("description"), description, &d.Description)
+		once := given("from") || given("to") || given("for")
+		again := given("cron") || given("rrule")
+		switch {
+		case once && (again || given("lasts")):
+			return belfry.InvalidField("--from", from, "cannot stand beside --cron, --rrule and --lasts", "a window comes once, with --from and --to or --for, or again and again")
+		case given("to") && given("for"):
+			return belfry.InvalidField("--for", long, "cannot stand beside --to", "keep one of them")
+		case again:
+			d.From, d.To, d.Rules = time.Time{}, time.Time{}, nil
+			for _, text := range cronRules {
+				d.Rules = append(d.Rules, belfry.Rule{Cron: text})
+			}
+			for _, text := range rrules {
+				d.Rules = append(d.Rules, belfry.Rule{RRule: text})
+			}
+		case once:
+			d.Rules, d.Lasts = nil, 0
+		}
+		if err := duration(given, "lasts", lasts, &d.Lasts); err != nil {
+			return err
+		}
+		if err := instant(given("from"), "--from", from, d.Zone, &d.From); err != nil {
+			return err
+		}
+		if err := instant(given("to"), "--to", to, d.Zone, &d.To); err != nil {
+			return err
+		}
+		if given("for") {
+			var span belfry.Duration
+			if err := duration(given, "for", long, &span); err != nil {
+				return err
+			}
+			if !given("from") {
+				d.From = belfry.Micro(s.now)
+			}
+			d.To = d.From.Add(span.D())
+		}
+		return noRest(rest)
+	}
+}
+
+func (c *cli) windowNext() *cobra.Command {
+	var n int
+	var from string
+	cmd := &cobra.Command{
+		Use: "next NAME", Short: "Show when a window holds next; the time under way is the first", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			if n < 1 || n > 1000 {
+				return belfry.InvalidField("--count", strconv.Itoa(n), "is outside 1 to 1000", "")
+			}
+			d, err := s.Window(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			begin := s.now
+			if err := instant(from != "", "--from", from, d.Zone, &begin); err != nil {
+				return err
+			}
+			coming, err := comingWindows(d, begin, n)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.ActiveWindow]{Items: coming}, func(w io.Writer) {
+				if len(coming) == 0 {
+					fmt.Fprintf(c.stderr, "it does not hold again: it is %s\n", windowState(d, begin))
+					return
+				}
+				g := c.grid("FROM ("+d.Zone+")", "TO", "AWAY", "LASTS")
+				for _, a := range coming {
+					g.row(inZone(a.From, d.Zone), inZone(a.To, d.Zone), ago(a.From, s.now), span(a.To.Sub(a.From)))
+				}
+				g.write(w)
+			})
+		}),
+	}
+	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, at most 1000")
+	cmd.Flags().StringVar(&from, "from", "", "from this time on; default: now")
+	return cmd
+}
