@@ -23,7 +23,7 @@ type Job struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Output      json.RawMessage `json:"output,omitempty" doc:"What the last attempt returned"`
 	Tags        []string        `json:"tags,omitempty"`
-	Trigger     Trigger         `json:"trigger" enum:"enqueue,schedule,manual,backfill,check"`
+	Trigger     Trigger         `json:"trigger" enum:"enqueue,schedule,manual,backfill,check,cycle"`
 	Schedule    string          `json:"schedule,omitempty" doc:"Name of the schedule it belongs to"`
 	ScheduleID  int64           `json:"schedule_id,omitempty"`
 	Generation  int64           `json:"generation,omitempty" doc:"Of the schedule, when it fired"`

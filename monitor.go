@@ -231,6 +231,10 @@ func (m Monitor) validateCheck(p *problems) {
 	if m.Check.Name != "" {
 		p.add("check.name", m.Check.Name, "cannot be given", "the check is named after its monitor")
 	}
+	if m.Check.Kind == KindCycle {
+		p.add("check.kind", string(m.Check.Kind), "cannot be a check", "")
+		return
+	}
 	if m.Check.Kind == KindFunc {
 		p.add("check", "", "has no settings of any kind", "such as check: {http: {url: https://example.com}}, or heartbeat: {}")
 		return

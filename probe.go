@@ -174,6 +174,7 @@ func (t Task) settings() map[Kind]bool {
 	return map[Kind]bool{
 		KindCommand: t.Command != nil, KindHTTP: t.HTTP != nil, KindPage: t.Page != nil, KindTCP: t.TCP != nil, KindDNS: t.DNS != nil,
 		KindTLS: t.TLS != nil, KindPing: t.Ping != nil, KindGRPC: t.GRPC != nil, KindWebSocket: t.WebSocket != nil,
+		KindCycle: t.Cycle != nil,
 	}
 }
 
@@ -192,6 +193,7 @@ func (t Task) withKindDefaults() Task {
 	t.Command = defaulted(t.Command, Command.withDefaults)
 	t.HTTP = defaulted(t.HTTP, HTTP.withDefaults)
 	t.Page = defaulted(t.Page, PageCheck.withDefaults)
+	t.Cycle = defaulted(t.Cycle, Cycle.withDefaults)
 	t.TCP = defaulted(t.TCP, func(c TCP) TCP {
 		c.Family, c.MaxRead = or(c.Family, FamilyAny), or(c.MaxRead, DefaultMaxRead)
 		return c
@@ -247,8 +249,8 @@ func (g PageCheck) withDefaults() PageCheck {
 
 // validateKind says what is wrong with the settings of a kind.
 func (t Task) validateKind(p *problems) {
-	if !slices.Contains(Kinds, t.Kind) {
-		p.add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+kindList(Kinds))
+	if !slices.Contains(TaskKinds, t.Kind) {
+		p.add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+kindList(TaskKinds))
 		return
 	}
 	given, kind := t.settings(), t.Kind
@@ -281,6 +283,8 @@ func (t Task) validateKind(p *problems) {
 		p.nest("grpc", t.GRPC.validate())
 	case kind == KindWebSocket:
 		p.nest("websocket", t.WebSocket.validate())
+	case kind == KindCycle:
+		p.nest("cycle", t.Cycle.validate())
 	}
 }
 
@@ -289,7 +293,7 @@ func (t Task) validateConditions(p *problems) {
 		if len(list) > MaxConditions {
 			p.addf(field, len(list), "has more than %d entries", MaxConditions)
 		}
-		if len(list) > 0 && (t.Kind == KindCommand || t.Kind == KindFunc) {
+		if len(list) > 0 && (t.Kind == KindCommand || t.Kind == KindFunc || t.Kind == KindCycle) {
 			p.add(field, "", "cannot be judged for kind "+string(t.Kind), "its own end says whether it went well")
 		}
 		for i, text := range list {

@@ -14,7 +14,7 @@ import (
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http,page,tcp,dns,tls,ping,grpc,websocket" doc:"What runs; default: the kind whose settings are given"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http,page,tcp,dns,tls,ping,grpc,websocket,cycle" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
@@ -31,6 +31,7 @@ type Task struct {
 	Ping        *Ping           `json:"ping,omitempty" doc:"Settings of kind ping"`
 	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
 	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
+	Cycle       *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
 	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < duration('500ms')"`
 	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
 
@@ -58,10 +59,15 @@ const (
 	KindGRPC      Kind = "grpc"
 	KindWebSocket Kind = "websocket"
 	KindHeartbeat Kind = "heartbeat"
+	KindCycle     Kind = "cycle"
 )
 
 // Kinds lists every kind that a worker runs, in the order of their names.
 var Kinds = []Kind{KindCommand, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindTCP, KindTLS, KindWebSocket}
+
+// TaskKinds lists every kind that a task may have. A cycle is run by no worker:
+// the engine has its members run.
+var TaskKinds = []Kind{KindCommand, KindCycle, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindTCP, KindTLS, KindWebSocket}
 
 // Command is a program on the worker's machine. It is remote code execution by
 // design: a worker refuses it unless its operator allowed commands there.
@@ -96,10 +102,13 @@ func (t Task) WithDefaults() Task {
 	t.Namespace = or(t.Namespace, DefaultNamespace)
 	t.Queue = or(t.Queue, DefaultQueue)
 	t.Timeout = or(t.Timeout, DefaultTimeout)
-	t.Retry = t.Retry.withDefaults()
 	if t.Kind == "" {
 		t.Kind = t.impliedKind()
 	}
+	if t.Kind == KindCycle {
+		t.Retry.MaxAttempts = or(t.Retry.MaxAttempts, 1) // the next one comes; its members have retries of their own
+	}
+	t.Retry = t.Retry.withDefaults()
 	return t.withKindDefaults()
 }
 
@@ -129,6 +138,9 @@ func (t Task) Validate() error {
 	checkInput(&p, "input", t.Input)
 	p.nest("retry", t.Retry.validate())
 	t.validateKind(&p)
+	if t.Kind == KindCycle && t.Retry.MaxAttempts > 1 {
+		p.addf("retry.max_attempts", t.Retry.MaxAttempts, "cannot be over 1 for a cycle: its members have attempts of their own")
+	}
 	return p.err(fmt.Sprintf("task %q", t.Name))
 }
 

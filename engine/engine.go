@@ -98,6 +98,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Go(func() { e.loop(ctx, "lapse", e.lapse(m), e.opt.Store.Woken) })
 		loops.Go(func() { e.loop(ctx, "roll up", e.rollUp(m), never) })
 	}
+	if c, ok := e.opt.Store.(Cycles); ok {
+		loops.Go(func() { e.loop(ctx, "cycles", e.cycles(c), e.opt.Store.Woken) })
+	}
 	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
 		loops.Go(func() { e.loop(ctx, "deliver", e.deliver(box), e.opt.Store.Woken) })
 	}

@@ -33,3 +33,18 @@ func (e *Engine) rollUp(m Monitors) pass {
 		return rollEvery, err
 	}
 }
+
+// Cycles is a store that keeps cycles.
+type Cycles interface {
+	StartCycles(ctx context.Context) (belfry.Promoted, error)
+}
+
+func (e *Engine) cycles(c Cycles) pass {
+	return func(ctx context.Context) (time.Duration, error) {
+		p, err := c.StartCycles(ctx)
+		if p.Jobs > 0 {
+			return shortest, err
+		}
+		return longest, err
+	}
+}

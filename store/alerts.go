@@ -32,10 +32,11 @@ func (c *change) tell(row monitorRow, notices []belfry.Notice, incident int64) e
 	return nil
 }
 
-// tellFailed does the same for jobs that failed for good.
+// tellFailed does the same for jobs that failed for good. Monitors and cycles
+// tell of theirs in their own words.
 func (c *change) tellFailed(ends []ending) error {
 	for _, e := range ends {
-		if e.settled.State != belfry.JobFailed || e.row.Trigger == belfry.TriggerCheck || ours(e.row.Task) {
+		if e.settled.State != belfry.JobFailed || e.row.Trigger == belfry.TriggerCheck || e.row.Trigger == belfry.TriggerCycle || e.row.Kind == belfry.KindCycle || ours(e.row.Task) {
 			continue
 		}
 		j := e.row.Job

@@ -91,7 +91,8 @@ func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
 		return nil, err
 	}
 	var changes []belfry.Change
-	for i, t := range m.Tasks {
+	for _, i := range membersFirst(m.Tasks) {
+		t := m.Tasks[i]
 		old, exists := there[taskName{t.Namespace, t.Name}]
 		var saved belfry.Task
 		if exists {
@@ -191,7 +192,8 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tasks {
+	for _, i := range slices.Backward(membersFirst(tasks)) { // cycles before their members
+		t := tasks[i]
 		if _, owned := belfry.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !ours(t.Name) {
 			if err := c.deleteTask(t); err != nil {
 				return nil, err

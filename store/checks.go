@@ -67,12 +67,20 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 	return states, other, c.judge(all)
 }
 
+// checkLate is how late a check may begin and still count from its time. One
+// that waited longer, for a worker or because no node lived, says nothing of
+// its time: it counts from when somebody looked.
+const checkLate = 10 * time.Second
+
 func checkedOf(j jobRow, m belfry.Measure, startedIn time.Duration) checked {
-	at := j.Nominal
+	at, started := j.Nominal, j.ClaimedAt.Add(startedIn)
 	if at.IsZero() {
 		at = j.DueAt
 	}
-	return checked{j.ScheduleID, j.ID, max(0, j.ClaimedAt.Add(startedIn).Sub(j.DueAt)), belfry.Observation{Measure: m, At: at}}
+	if started.Sub(at) > checkLate {
+		at = started
+	}
+	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), belfry.Observation{Measure: m, At: at}}
 }
 
 // judgeEnds judges checks whose attempts brought nothing but their end: those
@@ -272,6 +280,7 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 			return err
 		}
 	}
+	earlier := !j.WakeAt.IsZero() && (row.state.WakeAt.IsZero() || j.WakeAt.Before(row.state.WakeAt))
 	row.state, row.wakeAt, row.changed = state, j.WakeAt, true
 	if err := c.showChange(*row, j, o); err != nil {
 		return err
@@ -279,7 +288,7 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 	if err := c.tell(*row, j.Notices, incident); err != nil {
 		return err
 	}
-	if !j.WakeAt.IsZero() {
+	if earlier { // what is later than it was is found when the engine looks for what it was
 		c.wake(topicEngine)
 	}
 	if j.AgainAt.IsZero() || row.scheduleID == 0 {

@@ -159,9 +159,12 @@ func (c *change) shiftClock(d time.Duration) error {
 		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
 		`update sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
 	}
+	// Intervals of members count time that passed, in either direction.
+	queries = append(queries, `update member_timing set started_at = started_at + $1, turn_at = turn_at + $1 where started_at > 0 and started_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,
-			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0) and due_at > $2`,
+			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or origin in ('check', 'cycle') and nominal = 0) and due_at > $2`,
+			`update alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
 			`update jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
 			`update schedules set finish_at = finish_at + $1, next_at = case when next_at = finish_at then next_at + $1 else next_at end where finish_at > $2`)
 	}

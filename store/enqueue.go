@@ -339,7 +339,7 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 
 func (c *change) wakeForNew(ins []*insertion) {
 	for _, in := range ins {
-		if in.State == belfry.JobReady {
+		if in.State == belfry.JobReady && in.Kind != belfry.KindCycle {
 			c.wake(topicQueue(in.Queue))
 		} else {
 			c.wake(topicEngine)

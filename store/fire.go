@@ -473,12 +473,16 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first
 			from placed
 			where jobs.id = placed.id
-			returning queue`, micros(c.now), promoteBatch)
+			returning case when kind = 'cycle' then '' else queue end`, micros(c.now), promoteBatch)
 		if err != nil {
 			return err
 		}
 		out.Jobs = len(queues)
 		for _, q := range unique(queues) {
+			if q == "" { // a cycle, which no worker takes
+				c.wake(topicEngine)
+				continue
+			}
 			c.wake(topicQueue(q))
 			c.wake(topicJobs) // for claims that wait for several queues
 		}

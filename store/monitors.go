@@ -498,26 +498,37 @@ func (c *change) applyMonitors(m belfry.Manifest) ([]belfry.Change, error) {
 // parentsFirst is the order in which monitors come behind those that they
 // depend on, as far as that goes.
 func parentsFirst(all []belfry.Monitor) []int {
-	place := make(map[string]int, len(all))
-	for i, m := range all {
-		place[m.Namespace+"/"+m.Name] = i
+	return orderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
+		for _, name := range all[i].DependsOn {
+			names = append(names, all[i].Namespace+"/"+name)
+		}
+		return names
+	})
+}
+
+// orderBy is the order in which n things come behind those that they name. What
+// goes in a circle keeps its place.
+func orderBy(n int, name func(i int) string, needs func(i int) []string) []int {
+	place := make(map[string]int, n)
+	for i := range n {
+		place[name(i)] = i
 	}
-	order := make([]int, 0, len(all))
-	done := make([]bool, len(all))
+	order := make([]int, 0, n)
+	done := make([]bool, n)
 	var put func(i int)
 	put = func(i int) {
 		if done[i] {
 			return
 		}
 		done[i] = true
-		for _, name := range all[i].DependsOn {
-			if p, ok := place[all[i].Namespace+"/"+name]; ok {
+		for _, need := range needs(i) {
+			if p, ok := place[need]; ok {
 				put(p)
 			}
 		}
 		order = append(order, i)
 	}
-	for i := range all {
+	for i := range n {
 		put(i)
 	}
 	return order

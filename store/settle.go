@@ -308,6 +308,9 @@ func (c *change) end(ends []ending, follow bool) error {
 	if err := c.tellFailed(ends); err != nil {
 		return err
 	}
+	if err := c.followCycles(ends); err != nil {
+		return err
+	}
 	if !follow || len(scheduled) == 0 {
 		return nil
 	}
@@ -430,12 +433,12 @@ func concernedByEnd(s belfry.Schedule) bool {
 
 // withdraw ends jobs that have not started.
 func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note string) error {
-	// Those that run are left alone. A finish holds the row of its job and may
+	// Those that run are left alone, and cycles that are under way. A finish holds the row of its job and may
 	// wait for the schedule's, which whoever withdraws holds.
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from jobs
-		where `+cond+` and (select number from leases where job_id = id) is null
+		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and (select number from leases where job_id = id) is null
 		order by id`, arg)
 	if err != nil {
 		return err

@@ -28,6 +28,8 @@ type Succeeded struct {
 	ClaimedAt  int64
 	Nominal    int64
 	DueAt      int64
+	TaskID     int64
+	Attempt    int
 }
 
 // ending is the end of a check that brought nothing but its success, such as a
@@ -39,14 +41,14 @@ func (s Succeeded) ending() ending {
 }
 
 // SucceededColumns are the columns of a [Succeeded].
-const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nominal, due_at`
+const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nominal, due_at, task_id, attempt`
 
 // ScanSucceeded reads them, and closes the answer.
 func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var s Succeeded
-		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt); err != nil {
+		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt, &s.TaskID, &s.Attempt); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -74,9 +76,13 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 	}
 	var scheduled []int64
 	var checks []ending
+	var members []memberEnd
 	for _, d := range done {
-		if d.Trigger == belfry.TriggerCheck {
+		switch d.Trigger {
+		case belfry.TriggerCheck:
 			checks = append(checks, d.ending())
+		case belfry.TriggerCycle:
+			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: belfry.JobSucceeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
 		}
 		states[d.Ref] = belfry.JobSucceeded
 		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
@@ -85,6 +91,9 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 	}
 	c.wake(topicJobs)
 	if err := c.judgeEnds(checks); err != nil {
+		return nil, err
+	}
+	if err := c.membersEnded(members); err != nil {
 		return nil, err
 	}
 	if len(scheduled) == 0 {

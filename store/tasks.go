@@ -138,6 +138,9 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.s.vet(t); err != nil {
 		return t, err
 	}
+	if err := c.checkCycle(t); err != nil {
+		return t, err
+	}
 	if err := c.checkQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
@@ -193,6 +196,9 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if err := c.s.vet(t); err != nil {
 		return t, err
 	}
+	if err := c.checkCycle(t); err != nil {
+		return t, err
+	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
 		update tasks
@@ -230,6 +236,9 @@ func (c *change) deleteTask(t belfry.Task) error {
 	}
 	if used {
 		return belfry.Errorf(belfry.Conflict, "schedule %q runs task %q", user, t.Name).WithHint("delete the schedule first")
+	}
+	if err := c.freeMember(t); err != nil {
+		return err
 	}
 	if err := c.withdraw(`task_id = $1`, t.ID, belfry.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
 		return err
