@@ -1,0 +1,188 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// target is a web site that can be taken down.
+type target struct {
+	*httptest.Server
+	down  atomic.Bool
+	asked atomic.Int64
+}
+
+func newTarget(t testing.TB) *target {
+	s := &target{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.asked.Add(1)
+		if s.down.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "out of order")
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// pager is somebody's webhook: what it was told, by the key of each message.
+type pager struct {
+	*httptest.Server
+	deaf atomic.Bool
+	mu   sync.Mutex
+	told map[string]belfry.Message
+	keys []string // every delivery, in order
+}
+
+func newPager(t testing.TB) *pager {
+	p := &pager{told: map[string]belfry.Message{}}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.deaf.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		var m belfry.Message
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		key := r.Header.Get("Belfry-Delivery")
+		p.told[key] = m
+		p.keys = append(p.keys, key)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// types are those of the notices, each message once.
+func (p *pager) types() (out []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := map[string]bool{}
+	for _, key := range p.keys {
+		if !seen[key] {
+			for _, n := range p.told[key].Notices {
+				out = append(out, n.Monitor+" "+string(n.Type))
+			}
+		}
+		seen[key] = true
+	}
+	return out
+}
+
+// watching is a manifest with a monitor that looks every second and a webhook
+// that is told at once.
+func watching(s *site, site *target, hook *pager) {
+	s.t.Helper()
+	text := fmt.Sprintf(`
+channels:
+  - name: pager
+    webhook: {url: %s}
+alert_rules:
+  - name: all
+    channels: [pager]
+    group: -1s
+monitors:
+  - name: site
+    every: 1s
+    check: {http: {url: %s}}
+    flap: {off: true}
+  - name: backup
+    every: 1h
+    heartbeat: {grace: 1m}
+`, hook.URL, site.URL)
+	if err := os.WriteFile(filepath.Join(s.dir, "watch.yaml"), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.run("apply", "-f", "watch.yaml")
+}
+
+// An outage that begins before a node is killed and ends after it is one
+// incident, told once, and the loop goes on by itself.
+func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		web, hook := newTarget(t), newPager(t)
+		n := s.serve("--allow-addresses", "loopback")
+		watching(s, web, hook)
+		status := func(want belfry.Status) {
+			t.Helper()
+			eventually(t, patience, "the monitor is "+string(want), func() (bool, string) {
+				m, err := s.client(s.server).Monitor(t.Context(), "default", "site")
+				return err == nil && m.Status == want, fmt.Sprintf("%+v %v", m.State, err)
+			})
+		}
+		status(belfry.StatusUp)
+		web.down.Store(true)
+		hook.deaf.Store(true) // what cannot be told now is told later
+		status(belfry.StatusDown)
+		n.signal(syscall.SIGKILL)
+		n.ended(patience)
+		hook.deaf.Store(false)
+		s.serve("--allow-addresses", "loopback")
+		eventually(t, patience, "the outage was told", func() (bool, string) {
+			return strings.Join(hook.types(), ",") == "site down", fmt.Sprint(hook.types())
+		})
+		web.down.Store(false)
+		status(belfry.StatusUp)
+		eventually(t, patience, "the end was told", func() (bool, string) {
+			return strings.Join(hook.types(), ",") == "site down,site up", fmt.Sprint(hook.types())
+		})
+		incidents, err := s.client(s.server).Incidents(t.Context(), belfry.IncidentFilter{})
+		if err != nil || len(incidents.Items) != 1 || incidents.Items[0].EndedBy != "recovered" || incidents.Items[0].Snapshot == nil || incidents.Items[0].Snapshot.Body != "out of order" {
+			t.Fatalf("%+v %v", incidents.Items, err)
+		}
+		asked := web.asked.Load()
+		eventually(t, patience, "checks go on", func() (bool, string) { return web.asked.Load() > asked+2, "" })
+	})
+}
+
+// A heartbeat's URL needs no token and nothing but curl.
+func TestAHeartbeatIsAUrlThatOthersCall(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		s.serve("--allow-addresses", "loopback")
+		watching(s, newTarget(t), newPager(t))
+		view, err := s.client(s.server).Monitor(t.Context(), "default", "backup")
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func(path string, want int) {
+			t.Helper()
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server+path, strings.NewReader("3 files"))
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != want {
+				body, _ := io.ReadAll(res.Body)
+				t.Errorf("%s answered %d, want %d: %s", path, res.StatusCode, want, body)
+			}
+		}
+		for _, step := range []struct {
+			path   string
+			status belfry.Status
+		}{{"", belfry.StatusUp}, {"/start", belfry.StatusUp}, {"/3", belfry.StatusDown}, {"/0", belfry.StatusUp}, {"/fail", belfry.StatusDown}} {
+			call(view.Beat+step.path, http.StatusOK)
+			if m, err := s.client(s.server).Monitor(t.Context(), "default", "backup"); err != nil || m.Status != step.status {
+				t.Errorf("after %q it is %s, want %s (%v)", step.path, m.Status, step.status, err)
+			}
+		}
+		call("/beat/00000000000000000000000000000000", http.StatusNotFound)
+	})
+}
