@@ -71,6 +71,7 @@ const (
 //   - Who waits for its group goes along with the first of it that is sent.
 //   - What is over before it was told is not told, but for an outage: its up is
 //     sent, which says from when to when it was, and its down is not.
+//   - What was tried once is tried on: what decided it may have gone since.
 //   - An up goes only where its down went, or where there was no down to go.
 //   - What waited for the end of quiet hours is told if it is still so.
 //   - In maintenance, and while a monitor it depends on is down, nobody is told
@@ -155,6 +156,9 @@ func (d *dispatcher) end(a Alert) {
 	switch {
 	case known && m.Muted:
 		d.suppress(a, whyMuted)
+	case a.Tries > 0: // it was to be told before, and was not taken
+		d.send(a)
+		why = whyWithEnd
 	case told == AlertSent || told == AlertFailed: // who was told, or should have been, hears the end
 		d.send(a)
 		why = whyWithEnd

@@ -67,7 +67,10 @@ func (h *hearing) ended(b Call) {
 		if b.ExitCode != nil {
 			said = fmt.Sprintf("the call said that it ended with exit code %d", *b.ExitCode)
 		}
-		o.Message = or(b.Message, said)
+		o.Message = said
+		if b.Message != "" {
+			o.Message, _ = CleanText(said+": "+b.Message, MaxCheckMessage)
+		}
 	}
 	if !s.StartedAt.IsZero() && (b.RunID == "" || s.RunID == "" || b.RunID == s.RunID) {
 		o.Latency = Duration(max(0, h.now.Sub(s.StartedAt)))

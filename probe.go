@@ -556,7 +556,7 @@ func (t Task) Redacted() Task {
 // saved again. One that asks another host gets none: who may edit a task would
 // else have its secrets sent to a place of their own.
 func (t Task) KeepSecrets(old Task) Task {
-	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil || hostOf(Secret(t.HTTP.URL)) != hostOf(Secret(old.HTTP.URL)) || t.HTTP.Proxy != old.HTTP.Proxy {
+	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil || !t.HTTP.sameGoal(*old.HTTP) {
 		return t
 	}
 	h := *t.HTTP
@@ -580,6 +580,12 @@ func (t Task) CheckSecrets() error {
 		}
 	}
 	return p.err("secrets")
+}
+
+// sameGoal reports that a request goes to whom the other one went, and that who
+// answers proves it in the same way.
+func (h HTTP) sameGoal(old HTTP) bool {
+	return hostOf(Secret(h.URL)) == hostOf(Secret(old.URL)) && h.Proxy == old.Proxy && h.ServerName == old.ServerName && h.CA == old.CA && h.SkipVerify == old.SkipVerify
 }
 
 func (s Secret) kept(old Secret) Secret {

@@ -32,7 +32,7 @@ type Task struct {
 	GRPC        *GRPC           `json:"grpc,omitempty" doc:"Settings of kind grpc"`
 	WebSocket   *WebSocket      `json:"websocket,omitempty" doc:"Settings of kind websocket"`
 	Cycle       *Cycle          `json:"cycle,omitempty" doc:"Settings of kind cycle"`
-	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < duration('500ms')"`
+	Conditions  []string        `json:"conditions,omitempty" doc:"Expressions that must hold of a probe's answer, such as status == 200 or latency < 500ms"`
 	Warnings    []string        `json:"warnings,omitempty" doc:"Expressions that should hold; a monitor whose answer breaks one is degraded, and not down"`
 
 	ID         int64     `json:"id,omitempty" readOnly:"true"`

@@ -167,7 +167,7 @@ func (a *App) startEngine(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, PublicURL: a.opt.PublicURL, Logger: a.log})
+	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, Logger: a.log})
 	if err != nil {
 		return err
 	}

@@ -111,11 +111,9 @@ func (c *change) route(n belfry.Notice, monitor int64) error {
 	if n.Type != belfry.NoticeDown {
 		return nil
 	}
-	for _, rule := range r.all {
-		if rule.Fits(n) {
-			if err := c.remind(rule, r, n, monitor, 0); err != nil {
-				return err
-			}
+	for _, rule := range r.all { // also those that want reminders alone
+		if err := c.remind(rule, r, n, monitor, 0); err != nil {
+			return err
 		}
 	}
 	return nil

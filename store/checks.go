@@ -294,9 +294,14 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 	if j.AgainAt.IsZero() || row.scheduleID == 0 {
 		return nil
 	}
-	// A check that waits already is as good as another one.
-	waiting, found, err := first(c.ctx, c.tx, scanInt, `select id from jobs where schedule_id = $1 limit 1`, row.scheduleID)
-	if err != nil || found && waiting > 0 {
+	// A check that waits already is as good as another one. One that was begun
+	// is not: it may have looked before this one, and then says nothing.
+	_, waits, err := first(c.ctx, c.tx, scanInt, `
+		select id
+		from jobs
+		where schedule_id = $1 and (select number from leases where job_id = id) is null
+		limit 1`, row.scheduleID)
+	if err != nil || waits {
 		return err
 	}
 	_, err = c.checkAt(*row, j.AgainAt)
@@ -357,6 +362,10 @@ const lapseBatch = 500
 func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error) {
 	err = s.write(ctx, "lapse monitors", func(c *change) error {
 		out = belfry.Lapsed{Now: c.now}
+		resumable, err := c.resumable()
+		if err != nil {
+			return err
+		}
 		rows, err := collect(ctx, c.tx, s.scanMonitor, `
 			select `+monitorColumns+`
 			from monitors m
@@ -368,6 +377,9 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 		}
 		out.Monitors = len(rows)
 		for i := range rows {
+			if m := rows[i]; !m.state.PausedAt.IsZero() && m.scheduleID > 0 && !slices.Contains(resumable, m.scheduleID) {
+				continue // somebody changes it at this moment
+			}
 			if err := c.lapse(&rows[i]); err != nil {
 				return err
 			}
@@ -380,6 +392,20 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 		return err
 	})
 	return out, err
+}
+
+// resumable locks the schedules of monitors whose pause may be over, as far as
+// nobody else holds them. Schedules are locked before monitors.
+func (c *change) resumable() ([]int64, error) {
+	return collect(c.ctx, c.tx, scanInt, `
+		select s.id
+		from schedules s
+		where s.id in (
+			select m.schedule_id
+			from monitors m
+			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0)
+		order by s.id
+		limit $2`+c.sql.SkipLocked("s"), micros(c.now), lapseBatch)
 }
 
 func (c *change) lapse(row *monitorRow) error {
@@ -405,8 +431,12 @@ func (c *change) lapse(row *monitorRow) error {
 	if before.PausedAt.IsZero() || !row.state.PausedAt.IsZero() || row.scheduleID == 0 {
 		return nil
 	}
-	_, err = c.resumeSchedule(row.Namespace, belfry.OwnedName(row.Name), false)
-	return err
+	sc, err := c.resumeSchedule(row.Namespace, belfry.OwnedName(row.Name), false)
+	if err != nil {
+		return err
+	}
+	row.nextAt = micros(sc.NextAt)
+	return c.checkSoon(*row)
 }
 
 // Beat takes a call of a heartbeat's URL.
@@ -463,7 +493,7 @@ func beatResult(before, after belfry.MonitorState, call belfry.Call, now time.Ti
 	case call.Kind == belfry.CallStart:
 		return o, false
 	case call.Kind == belfry.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
-		o.Outcome, o.Code = belfry.CheckFail, belfry.CodeReported
+		o.Outcome, o.Code, o.Message = belfry.CheckFail, belfry.CodeReported, after.LastMessage
 	}
 	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
 		o.Latency = belfry.Duration(now.Sub(before.StartedAt))

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -265,12 +266,28 @@ func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, erro
 		}
 		h := k.head(&saved)
 		ch := changed(k.noun, *h.namespace, *h.name, *k.head(&old).id == 0, k.shown(old), k.shown(saved))
-		if ch.Action == belfry.ActionKeep && text(k.written(old)) != text(k.written(saved)) {
-			ch.Action, ch.Fields = belfry.ActionUpdate, []string{"a secret, which is not shown"}
+		if *k.head(&old).id != 0 {
+			ch = withSecrets(ch, differences(k.written(old), k.written(saved)))
 		}
 		changes = append(changes, ch)
 	}
 	return changes, nil
+}
+
+// withSecrets adds to a line of the plan the fields that differ in what is not
+// shown, without what they hold.
+func withSecrets(ch belfry.Change, really []string) belfry.Change {
+	shown := map[string]bool{}
+	for _, f := range ch.Fields {
+		name, _, _ := strings.Cut(f, ":")
+		shown[name] = true
+	}
+	for _, f := range really {
+		if name, _, _ := strings.Cut(f, ":"); !shown[name] {
+			ch.Action, ch.Fields = belfry.ActionUpdate, append(ch.Fields, name+": a secret, which is not shown")
+		}
+	}
+	return ch
 }
 
 // prune deletes those of a namespace that a manifest does not name.

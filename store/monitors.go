@@ -138,6 +138,9 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	if err := c.applyJudgement(&row, j, nil); err != nil {
 		return row, err
 	}
+	if err := c.checkSoon(row); err != nil {
+		return row, err
+	}
 	return row, c.audit("create", "monitor", m.Namespace, m.Name, "", nil, writtenMonitor(m.Redacted()))
 }
 
@@ -373,6 +376,9 @@ func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err erro
 	if err := c.applyJudgement(&row, belfry.ResumeMonitor(row.Monitor, row.state, env, c.now), nil); err != nil {
 		return row, err
 	}
+	if err := c.checkSoon(row); err != nil {
+		return row, err
+	}
 	return row, c.audit("resume", "monitor", namespace, name, "", nil, nil)
 }
 
@@ -395,6 +401,20 @@ func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j bel
 		return c.audit("check", "monitor", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
 	})
 	return j, err
+}
+
+// soon is within which a monitor is checked that has no verdict. Many that are
+// made at once spread over it.
+const soon = 30 * time.Second
+
+// checkSoon has a monitor checked that would else have no verdict for long.
+func (c *change) checkSoon(row monitorRow) error {
+	next := instant(row.nextAt)
+	if row.scheduleID == 0 || len(row.Within)+len(row.Blackout) > 0 || !next.IsZero() && next.Sub(c.now) <= 2*soon {
+		return nil
+	}
+	_, err := c.checkAt(row, c.now.Add(time.Second+time.Duration(row.ID*7919%29_000)*time.Millisecond))
+	return err
 }
 
 // checkAt writes the job of a check beside the plan.

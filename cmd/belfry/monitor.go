@@ -197,7 +197,9 @@ func (c *cli) beatURL(s *conn, v belfry.MonitorView) string {
 }
 
 // curl is the call of a heartbeat at the end of a script.
-func curl(url string) string { return "curl -fsS -m 10 --retry 5 -o /dev/null " + url }
+func curl(url string) string {
+	return "curl -fsS -m 10 --retry 5 --retry-connrefused -o /dev/null " + url
+}
 
 func (c *cli) drawMonitor(w io.Writer, m shownMonitor, now time.Time) {
 	paint := painter(c.colorOn(c.stdout))

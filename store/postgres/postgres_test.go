@@ -42,7 +42,8 @@ func TestConformance(t *testing.T) { storetest.Run(t, open) }
 func TestNodes(t *testing.T) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
 		dsn := pgtest.New(t)
-		return []*store.Store{openAt(t, dsn, postgres.Options{Options: o}), openAt(t, dsn, postgres.Options{Options: o})}
+		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
+		return []*store.Store{open(), open(), open()}
 	})
 }
 

@@ -2,7 +2,7 @@ package condition
 
 import (
 	"github.com/belfry-run/belfry"
-	"github.com/belfry-run/belfry/worker/probe/internal/cache"
+	"github.com/belfry-run/belfry/worker/internal/cache"
 )
 
 type key struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/belfry-run/belfry/worker/probe/internal/cache"
+	"github.com/belfry-run/belfry/worker/internal/cache"
 )
 
 var paths = cache.Map[string, *gojq.Code]{Size: 512}

@@ -153,5 +153,8 @@ func (a *Answer) run(p *vm.Program) (any, error) {
 			return nil, fault
 		}
 	}
-	return nil, errors.New(sentence(err))
+	if text := sentence(err); !strings.Contains(text, "reflect") {
+		return nil, errors.New(text)
+	}
+	return nil, errors.New("a part of it is not there, or of another kind than it is used as")
 }
