@@ -21,6 +21,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 func TestNamesThatCannotBeLookedUp(t *testing.T) {
@@ -77,12 +78,13 @@ func TestCertificates(t *testing.T) {
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.StartTLS()
 		t.Cleanup(s.Close)
-		e := executor(t)
+		var roots *x509.CertPool
 		if change != nil {
-			roots := x509.NewCertPool()
+			roots = x509.NewCertPool()
 			roots.AddCert(root)
-			e.fetcher.(*httpFetcher).transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 		}
+		e := over(reach.New(reach.Options{Guard: loopback, Roots: roots}))
+		t.Cleanup(e.Close)
 		m := e.Measure(t.Context(), task(belfry.PageCheck{URL: s.URL}))
 		outcome := belfry.CheckFail
 		if code == "" {

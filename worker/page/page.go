@@ -1,8 +1,10 @@
 // Package page looks at pages and says what they show: jobs of kind page.
 //
-// A look has two halves. The first fetches the document, through the guarded
-// dialer on every hop, cold, within the attempt's deadline and the task's cap
-// on the body, which counts after decompression. The second makes a text of
+// A look has two halves. The first fetches the document as a check of HTTP
+// does, see package probe: through the guarded dialer on every hop, cold, one
+// address of the host and so many looks at a host at once, within the deadline
+// and the task's cap on the body. Here alone cookies are kept from hop to hop.
+// The second makes a text of
 // it that can be compared with an earlier one: pure, versioned, and bounded in
 // memory and time whatever the document is. What the text is compared with,
 // and what a difference means, is not decided here.
@@ -17,16 +19,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/probe/condition"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // Options of an executor. The zero value reaches the public internet only.
@@ -35,28 +35,28 @@ type Options struct {
 	Guard guard.Options
 	// Version is what the User-Agent says. Default: "dev".
 	Version string
+	// PerHost is how many looks are at one host and port at once; more wait
+	// for their turn. Default: 4.
+	PerHost int
 }
 
 // Executor implements [worker.Executor] for kind page.
 type Executor struct {
-	fetcher fetcher
-	close   func()
+	net     *reach.Net
 	reading chan struct{}
 }
 
 // New makes an executor.
 func New(o Options) *Executor {
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	h := newHTTPFetcher(o.Guard, "Belfry/"+o.Version)
-	e := &Executor{fetcher: h, close: h.transport.CloseIdleConnections}
-	e.reading = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
-	return e
+	return over(reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}))
+}
+
+func over(n *reach.Net) *Executor {
+	return &Executor{net: n, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // Close lets connections go.
-func (e *Executor) Close() { e.close() }
+func (e *Executor) Close() { e.net.Close() }
 
 // Execute looks at the page of the attempt's task. Of a monitor's check the
 // end is what was seen; of any other job, whether the page could be read, and
@@ -66,10 +66,9 @@ func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
 		return r.Refused("task %q has no page", r.Task.Name)
 	}
 	m := e.Measure(ctx, r.Task)
-	_, _ = fmt.Fprintf(r.Log, "GET %s: %s in %s\n", shownURL(r.Task.Page.URL), summary(m), m.Latency.D().Round(time.Millisecond))
-	cause := context.Cause(ctx)
-	if ctx.Err() != nil && !errors.Is(cause, worker.ErrTimeout) && !errors.Is(cause, context.DeadlineExceeded) {
-		return r.Failed("%s", cause) // ended by us: nothing was seen
+	_, _ = fmt.Fprintf(r.Log, "GET %s: %s in %s\n", reach.RedactAddress(r.Task.Page.URL), summary(m), m.Latency.D().Round(time.Millisecond))
+	if cut := reach.CutShort(ctx); cut != nil {
+		return r.Failed("%s", cut) // ended by us: nothing was seen
 	}
 	if r.Job.Trigger == belfry.TriggerCheck {
 		return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
@@ -118,6 +117,8 @@ func (e *Executor) Measure(ctx context.Context, t belfry.Task) belfry.Measure {
 
 // look also gives the reading, for a preview.
 func (e *Executor) look(ctx context.Context, t belfry.Task) (m belfry.Measure, out reading, ok bool) {
+	ctx, cancel := reach.Bounded(ctx, t)
+	defer cancel()
 	t = t.WithDefaults()
 	if t.Page == nil {
 		return belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeConfig, Message: "the task has no page"}, out, false
@@ -126,33 +127,26 @@ func (e *Executor) look(ctx context.Context, t belfry.Task) (m belfry.Measure, o
 	if len(faults) > 0 {
 		return belfry.Measure{Outcome: belfry.CheckError, Code: belfry.CodeConfig, Message: faults[0].String()}, out, false
 	}
-	f, err := e.fetcher.fetch(ctx, *t.Page)
-	m = f.measure()
-	secret := secretsOf(*t.Page)
-	defer func() { m.Message, _ = belfry.CleanText(secret.hide(m.Message), belfry.MaxCheckMessage) }()
-	if err == nil && (f.status < 200 || f.status > 299) {
-		err = failing(belfry.CodeStatus, "the page answered %d %s", f.status, http.StatusText(f.status))
-	}
-	if err == nil {
-		if out, err = e.read(ctx, r, f); err == nil {
-			m.Page, err = &out.seen, out.fault()
+	l := e.net.Begin(ctx, t)
+	defer l.Free()
+	l.Secrets.Mark = string(belfry.Redacted)
+	m = l.Run(ctx, func(ctx context.Context) *reach.Fault {
+		a, f := fetch(ctx, l, e.net.Agent())
+		l.Rest()
+		if f != nil {
+			return f
 		}
-	}
-	if err != nil {
-		blame(ctx, &m, err)
-		m.Snapshot = f.snapshot(secret)
-		return m, out, m.Page != nil
-	}
-	m.Outcome = belfry.CheckOK
-	came := condition.All(t, &condition.Facts{
-		Latency: m.Latency.D(), Phases: m.Phases, IP: m.IP, Status: m.Status, Header: f.header, Body: f.body, Redirects: max(0, len(f.hops)-1),
-		FinalURL: f.url, CertEnd: m.CertEnd, Text: out.seen.Text, Elements: out.seen.Matches,
-	}, time.Now(), secret.hide)
-	m.Outcome, m.Code, m.Message, m.Conditions = came.Outcome, came.Code, came.Message, came.Results
-	if m.Outcome != belfry.CheckOK {
-		m.Snapshot = f.snapshot(secret)
-	}
-	return m, out, true
+		var err error
+		if out, err = e.read(ctx, r, contentOf(a)); err != nil {
+			return faultOf(ctx, err)
+		}
+		l.Measure.Page = &out.seen
+		l.Facts.Text, l.Facts.Elements = out.seen.Text, out.seen.Matches
+		f = out.fault()
+		l.Answered = f == nil
+		return f
+	})
+	return m, out, m.Page != nil
 }
 
 // readingTime is how long making a text of a document may take. The largest
@@ -161,7 +155,7 @@ const readingTime = 15 * time.Second
 
 // read waits for its turn: a document in memory takes many times its size, so
 // only as many as there are processors are read at once.
-func (e *Executor) read(ctx context.Context, r *rules, f fetched) (reading, error) {
+func (e *Executor) read(ctx context.Context, r *rules, d content) (reading, error) {
 	select {
 	case e.reading <- struct{}{}:
 		defer func() { <-e.reading }()
@@ -170,22 +164,9 @@ func (e *Executor) read(ctx context.Context, r *rules, f fetched) (reading, erro
 	}
 	limited, cancel := context.WithTimeout(ctx, readingTime)
 	defer cancel()
-	out, err := r.read(limited, content{body: f.body, kind: f.header.Get("Content-Type")})
+	out, err := r.read(limited, d)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = tooComplex{fmt.Errorf("the document takes longer than %s to read", readingTime)}
 	}
 	return out, err
-}
-
-// fault is what a text means for the page by itself.
-func (out reading) fault() error {
-	switch {
-	case out.seen.Outcome == belfry.PageSelectorMissing && out.why != "":
-		return failing(belfry.CodeSelectorMissing, "the selector finds nothing: %s", out.why)
-	case out.seen.Outcome == belfry.PageSelectorMissing:
-		return failing(belfry.CodeSelectorMissing, "the selector finds nothing on the page")
-	case out.seen.Outcome == belfry.PageEmpty:
-		return failing(belfry.CodeEmpty, "the page has no text where it is looked at")
-	}
-	return nil
 }

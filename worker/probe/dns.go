@@ -13,11 +13,12 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // dns asks for a record.
-func (l *look) dns(ctx context.Context) *fault {
-	c := l.task.DNS
+func (l *look) dns(ctx context.Context) *reach.Fault {
+	c := l.Task.DNS
 	question, f := questionOf(c)
 	if f != nil {
 		return f
@@ -26,32 +27,32 @@ func (l *look) dns(ctx context.Context) *fault {
 	if f != nil {
 		return f
 	}
-	leave, f := l.turn(ctx, servers[0].address)
+	leave, f := l.Turn(ctx, servers[0].address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
+	trip := l.Trip()
+	defer l.Arrive(trip)
 	reply, f := l.askServers(ctx, trip, servers, question)
-	l.arrive(trip)
+	l.Arrive(trip)
 	if f != nil {
 		return f
 	}
 	return l.answers(reply, question)
 }
 
-func questionOf(c *belfry.DNS) (*dns.Msg, *fault) {
+func questionOf(c *belfry.DNS) (*dns.Msg, *reach.Fault) {
 	kind, known := dns.StringToType[c.Type]
 	if !known {
-		return nil, ours(belfry.CodeConfig, "dns.type: %s is not a record type", c.Type)
+		return nil, reach.Ours(belfry.CodeConfig, "dns.type: %s is not a record type", c.Type)
 	}
 	name := dns.Fqdn(c.Name)
 	if addr, err := netip.ParseAddr(c.Name); err == nil && kind == dns.TypePTR {
 		name, _ = dns.ReverseAddr(addr.String())
 	}
 	if _, valid := dns.IsDomainName(name); !valid {
-		return nil, ours(belfry.CodeConfig, "dns.name: %q is not a domain name", c.Name)
+		return nil, reach.Ours(belfry.CodeConfig, "dns.name: %q is not a domain name", c.Name)
 	}
 	m := new(dns.Msg)
 	m.SetQuestion(name, kind)
@@ -66,20 +67,20 @@ type server struct {
 	own     bool
 }
 
-func (l *look) servers(given string) ([]server, *fault) {
+func (l *look) servers(given string) ([]server, *reach.Fault) {
 	if given != "" {
 		host, port, err := net.SplitHostPort(given)
 		if err != nil {
 			host, port = strings.Trim(given, "[]"), "53"
 		}
 		if host == "" {
-			return nil, ours(belfry.CodeConfig, "dns.server: %q has no host", given)
+			return nil, reach.Ours(belfry.CodeConfig, "dns.server: %q has no host", given)
 		}
 		return []server{{address: net.JoinHostPort(host, port)}}, nil
 	}
-	conf, err := dns.ClientConfigFromFile(l.e.options.ResolvConf)
+	conf, err := dns.ClientConfigFromFile(l.e.resolvConf)
 	if err != nil || len(conf.Servers) == 0 {
-		return nil, ours(belfry.CodeNetwork, "this machine has no resolver in %s: name one in server", l.e.options.ResolvConf)
+		return nil, reach.Ours(belfry.CodeNetwork, "this machine has no resolver in %s: name one in server", l.e.resolvConf)
 	}
 	var list []server
 	for _, host := range conf.Servers {
@@ -89,7 +90,7 @@ func (l *look) servers(given string) ([]server, *fault) {
 }
 
 // askServers asks one after another, each for its part of the time.
-func (l *look) askServers(ctx context.Context, trip *trip, servers []server, question *dns.Msg) (reply *dns.Msg, f *fault) {
+func (l *look) askServers(ctx context.Context, trip *reach.Trip, servers []server, question *dns.Msg) (reply *dns.Msg, f *reach.Fault) {
 	for i, s := range servers {
 		part, cancel := share(ctx, len(servers)-i)
 		reply, f = l.askServer(ctx, part, trip, s, question)
@@ -113,8 +114,8 @@ func share(ctx context.Context, parts int) (context.Context, context.CancelFunc)
 // tries of a question over UDP, which loses packets.
 const tries = 3
 
-func (l *look) askServer(ctx, part context.Context, trip *trip, s server, question *dns.Msg) (*dns.Msg, *fault) {
-	if !l.task.DNS.TCP {
+func (l *look) askServer(ctx, part context.Context, trip *reach.Trip, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
+	if !l.Task.DNS.TCP {
 		for i := range tries {
 			try, cancel := share(part, tries-i)
 			reply, err := l.exchange(try, trip, "udp", s, question)
@@ -124,7 +125,7 @@ func (l *look) askServer(ctx, part context.Context, trip *trip, s server, questi
 				return reply, nil
 			case err == nil:
 				return l.askTCP(ctx, part, trip, s, question)
-			case !isTimeout(err) || part.Err() != nil || ctx.Err() != nil || i == tries-1:
+			case !reach.IsTimeout(err) || part.Err() != nil || ctx.Err() != nil || i == tries-1:
 				return nil, l.serverFault(ctx, trip, s, err)
 			}
 		}
@@ -132,7 +133,7 @@ func (l *look) askServer(ctx, part context.Context, trip *trip, s server, questi
 	return l.askTCP(ctx, part, trip, s, question)
 }
 
-func (l *look) askTCP(ctx, part context.Context, trip *trip, s server, question *dns.Msg) (*dns.Msg, *fault) {
+func (l *look) askTCP(ctx, part context.Context, trip *reach.Trip, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
 	reply, err := l.exchange(part, trip, "tcp", s, question)
 	if err != nil {
 		return nil, l.serverFault(ctx, trip, s, err)
@@ -140,25 +141,25 @@ func (l *look) askTCP(ctx, part context.Context, trip *trip, s server, question 
 	return reply, nil
 }
 
-func (l *look) exchange(ctx context.Context, trip *trip, network string, s server, question *dns.Msg) (*dns.Msg, error) {
+func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s server, question *dns.Msg) (*dns.Msg, error) {
 	host, port, _ := net.SplitHostPort(s.address)
 	var conn net.Conn
 	var err error
 	if s.own {
-		trip.enter(stageConnect)
+		trip.Enter(reach.StageConnect)
 		conn, err = new(net.Dialer).DialContext(ctx, network, s.address)
 		if addr, err := netip.ParseAddr(host); err == nil {
-			trip.dials(addr)
+			trip.Dials(addr)
 		}
 	} else {
-		conn, err = l.e.connect(ctx, trip, network, host, port, belfry.FamilyAny)
+		conn, err = l.Connect(ctx, trip, network, host, port, belfry.FamilyAny)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })()
-	trip.enter(stageWait)
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(reach.Past) })()
+	trip.Enter(reach.StageWait)
 	timeout := belfry.MaxCheckTimeout.D() // never reached: the context ends before
 	if deadline, bounded := ctx.Deadline(); bounded {
 		timeout = time.Until(deadline)
@@ -175,61 +176,61 @@ func (l *look) exchange(ctx context.Context, trip *trip, network string, s serve
 
 // serverFault is what went wrong with a server, which here is the target. One
 // of our own that nobody listens at is our fault.
-func (l *look) serverFault(ctx context.Context, trip *trip, s server, err error) *fault {
-	f := l.netFault(ctx, trip, err)
+func (l *look) serverFault(ctx context.Context, trip *reach.Trip, s server, err error) *reach.Fault {
+	f := l.NetFault(ctx, trip, err)
 	switch {
-	case f.outcome != belfry.CheckFail || trip.stage() < stageConnect:
-	case f.code == belfry.CodeFirstByte, f.code == belfry.CodeConnectTimeout:
-		f.code, f.text = belfry.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", short(l.budget))
-	case trip.stage() == stageWait:
-		f.code, f.text = belfry.CodeDNSFailed, "the server's answer cannot be used: "+cause(err)
-		if strings.Contains(f.text, "refused") { // UDP learns of it late
-			f.code, f.text = belfry.CodeConnectRefused, "the server does not listen on this port"
+	case f.Outcome != belfry.CheckFail || trip.At() < reach.StageConnect:
+	case f.Code == belfry.CodeFirstByte, f.Code == belfry.CodeConnectTimeout:
+		f.Code, f.Text = belfry.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", reach.Short(l.Budget))
+	case trip.At() == reach.StageWait:
+		f.Code, f.Text = belfry.CodeDNSFailed, "the server's answer cannot be used: "+reach.Cause(err)
+		if strings.Contains(f.Text, "refused") { // UDP learns of it late
+			f.Code, f.Text = belfry.CodeConnectRefused, "the server does not listen on this port"
 		}
 	}
-	if s.own && f.code == belfry.CodeConnectRefused {
-		return ours(belfry.CodeNetwork, "this machine's resolver %s cannot be reached: it refused", s.address)
+	if s.own && f.Code == belfry.CodeConnectRefused {
+		return reach.Ours(belfry.CodeNetwork, "this machine's resolver %s cannot be reached: it refused", s.address)
 	}
 	return f
 }
 
 // answers judges a reply.
-func (l *look) answers(reply, question *dns.Msg) *fault {
-	c := l.task.DNS
-	l.facts.RCode, l.facts.TTL = dns.RcodeToString[reply.Rcode], 0
+func (l *look) answers(reply, question *dns.Msg) *reach.Fault {
+	c := l.Task.DNS
+	l.Facts.RCode, l.Facts.TTL = dns.RcodeToString[reply.Rcode], 0
 	for _, rr := range reply.Answer {
 		if rr.Header().Rrtype != question.Question[0].Qtype {
 			continue
 		}
-		if ttl := int(rr.Header().Ttl); len(l.facts.Answers) == 0 || ttl < l.facts.TTL {
-			l.facts.TTL = ttl
+		if ttl := int(rr.Header().Ttl); len(l.Facts.Answers) == 0 || ttl < l.Facts.TTL {
+			l.Facts.TTL = ttl
 		}
-		l.facts.Answers = append(l.facts.Answers, record(rr))
+		l.Facts.Answers = append(l.Facts.Answers, record(rr))
 	}
-	slices.Sort(l.facts.Answers)
-	l.answered = true
-	l.snapshot = func() *belfry.Snapshot {
-		return l.secrets.keep(l.facts.RCode, nil, []byte(strings.Join(l.facts.Answers, "\n")))
+	slices.Sort(l.Facts.Answers)
+	l.Answered = true
+	l.Snapshot = func() *belfry.Snapshot {
+		return l.Secrets.Keep(l.Facts.RCode, nil, []byte(strings.Join(l.Facts.Answers, "\n")))
 	}
-	got := strings.Join(l.facts.Answers, ", ")
-	switch missing := missing(c.Expect, l.facts.Answers); {
+	got := strings.Join(l.Facts.Answers, ", ")
+	switch missing := missing(c.Expect, l.Facts.Answers); {
 	case reply.Rcode == dns.RcodeNameError:
-		return failing(belfry.CodeDNSNotFound, "the name %s does not exist", c.Name)
+		return reach.Failing(belfry.CodeDNSNotFound, "the name %s does not exist", c.Name)
 	case reply.Rcode != dns.RcodeSuccess:
-		return failing(belfry.CodeDNSFailed, "the server answered %s", l.facts.RCode)
-	case len(l.facts.Answers) == 0:
-		return failing(belfry.CodeExpect, "the name %s has no record of type %s", c.Name, c.Type)
+		return reach.Failing(belfry.CodeDNSFailed, "the server answered %s", l.Facts.RCode)
+	case len(l.Facts.Answers) == 0:
+		return reach.Failing(belfry.CodeExpect, "the name %s has no record of type %s", c.Name, c.Type)
 	case len(missing) > 0:
-		return failing(belfry.CodeExpect, "expected %s, got %s", strings.Join(missing, ", "), got)
+		return reach.Failing(belfry.CodeExpect, "expected %s, got %s", strings.Join(missing, ", "), got)
 	case c.Exact:
 		if more := l.unexpected(); len(more) > 0 {
-			return failing(belfry.CodeExpect, "did not expect %s beside %s", strings.Join(more, ", "), strings.Join(c.Expect, ", "))
+			return reach.Failing(belfry.CodeExpect, "did not expect %s beside %s", strings.Join(more, ", "), strings.Join(c.Expect, ", "))
 		}
 	}
 	return nil
 }
 
-func (l *look) unexpected() []string { return missing(l.facts.Answers, l.task.DNS.Expect) }
+func (l *look) unexpected() []string { return missing(l.Facts.Answers, l.Task.DNS.Expect) }
 
 // missing are those of want that are not in got.
 func missing(want, got []string) (list []string) {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,20 +17,21 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // grpc asks the standard health service.
-func (l *look) grpc(ctx context.Context) *fault {
-	g := l.task.GRPC
+func (l *look) grpc(ctx context.Context) *reach.Fault {
+	g := l.Task.GRPC
 	ctx, cancel := context.WithCancel(ctx) // ends what the library still dials
 	defer cancel()
-	leave, f := l.turn(ctx, g.Address)
+	leave, f := l.Turn(ctx, g.Address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
+	trip := l.Trip()
+	defer l.Arrive(trip)
 	way := &grpcWay{look: l, ctx: ctx, trip: trip}
 	conn, f := way.client()
 	if f != nil {
@@ -37,15 +39,15 @@ func (l *look) grpc(ctx context.Context) *fault {
 	}
 	defer func() { _ = conn.Close() }()
 	reply, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: g.Service})
-	l.arrive(trip)
-	l.saw(way.seen())
+	l.Arrive(trip)
+	l.Saw(way.seen())
 	if err != nil {
 		return way.fault(err)
 	}
 	word := reply.GetStatus().String()
-	l.facts.Status, l.answered = word, true
+	l.Facts.Status, l.Answered = word, true
 	if reply.GetStatus() != health.HealthCheckResponse_SERVING {
-		return failing(belfry.CodeExpect, "the health service says %s", word)
+		return reach.Failing(belfry.CodeExpect, "the health service says %s", word)
 	}
 	return nil
 }
@@ -55,36 +57,36 @@ func (l *look) grpc(ctx context.Context) *fault {
 type grpcWay struct {
 	look   *look
 	ctx    context.Context
-	trip   *trip
+	trip   *reach.Trip
 	config *tls.Config // nil: without TLS
 
 	mu    sync.Mutex
-	first *fault
+	first *reach.Fault
 	state *tls.ConnectionState
 }
 
-func (w *grpcWay) client() (*grpc.ClientConn, *fault) {
-	g, e := w.look.task.GRPC, w.look.e
+func (w *grpcWay) client() (*grpc.ClientConn, *reach.Fault) {
+	g, e := w.look.Task.GRPC, w.look.e
 	creds := insecure.NewCredentials()
 	if !g.Plaintext {
-		roots, err := e.trusted(g.CA)
+		roots, err := e.net.Trusted(g.CA)
 		if err != nil {
-			return nil, configFault("grpc.ca", err)
+			return nil, reach.Misconfigured("grpc.ca", err)
 		}
 		w.config = &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, RootCAs: roots,
-			ServerName: or(g.ServerName, hostOf(g.Address)), InsecureSkipVerify: g.SkipVerify, //nolint:gosec // a setting of the task, off by default
+			ServerName: cmp.Or(g.ServerName, hostOf(g.Address)), InsecureSkipVerify: g.SkipVerify, //nolint:gosec // a setting of the task, off by default
 		}
 		creds = w
 	}
 	const buffer = 4 << 10
 	conn, err := grpc.NewClient("passthrough:///"+g.Address,
-		grpc.WithContextDialer(w.dial), grpc.WithTransportCredentials(creds), grpc.WithUserAgent(e.agent),
+		grpc.WithContextDialer(w.dial), grpc.WithTransportCredentials(creds), grpc.WithUserAgent(e.net.Agent()),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableHealthCheck(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer), grpc.WithMaxHeaderListSize(64<<10),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(buffer)))
 	if err != nil {
-		return nil, configFault("grpc.address", err)
+		return nil, reach.Misconfigured("grpc.address", err)
 	}
 	return conn, nil
 }
@@ -94,7 +96,7 @@ func (w *grpcWay) dial(context.Context, string) (net.Conn, error) {
 	if w.failed() != nil {
 		return nil, w.failed()
 	}
-	conn, f := w.look.open(w.ctx, w.trip, "tcp", w.look.task.GRPC.Address, belfry.FamilyAny)
+	conn, f := w.look.Open(w.ctx, w.trip, "tcp", w.look.Task.GRPC.Address, belfry.FamilyAny)
 	if f != nil {
 		return nil, w.fail(f)
 	}
@@ -102,17 +104,17 @@ func (w *grpcWay) dial(context.Context, string) (net.Conn, error) {
 	// sentence of both.
 	_ = conn.SetDeadline(time.Time{})
 	if w.config == nil {
-		w.trip.enter(stageWait)
+		w.trip.Enter(reach.StageWait)
 	}
 	return conn, nil
 }
 
 // ClientHandshake implements [credentials.TransportCredentials].
 func (w *grpcWay) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, err := w.look.secure(w.ctx, w.trip, conn, w.config)
+	secured, err := w.look.Secure(w.ctx, w.trip, conn, w.config)
 	if err != nil {
 		w.refused(err)
-		return nil, nil, w.fail(w.look.netFault(w.ctx, w.trip, err))
+		return nil, nil, w.fail(w.look.NetFault(w.ctx, w.trip, err))
 	}
 	state := secured.ConnectionState()
 	w.mu.Lock()
@@ -120,9 +122,9 @@ func (w *grpcWay) ClientHandshake(_ context.Context, _ string, conn net.Conn) (n
 	w.mu.Unlock()
 	if state.NegotiatedProtocol != "h2" {
 		_ = secured.Close()
-		return nil, nil, w.fail(failing(belfry.CodeProtocol, "the target does not speak HTTP/2, and so not gRPC"))
+		return nil, nil, w.fail(reach.Failing(belfry.CodeProtocol, "the target does not speak HTTP/2, and so not gRPC"))
 	}
-	w.trip.enter(stageWait)
+	w.trip.Enter(reach.StageWait)
 	info := credentials.TLSInfo{State: state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
 	return secured, info, nil
 }
@@ -143,7 +145,7 @@ func (w *grpcWay) Clone() credentials.TransportCredentials { return w }
 // OverrideServerName implements [credentials.TransportCredentials].
 func (*grpcWay) OverrideServerName(string) error { return nil }
 
-func (w *grpcWay) fail(f *fault) error {
+func (w *grpcWay) fail(f *reach.Fault) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.first == nil {
@@ -177,26 +179,26 @@ func (w *grpcWay) seen() *tls.ConnectionState {
 }
 
 // fault is what the end of a call means.
-func (w *grpcWay) fault(err error) *fault {
+func (w *grpcWay) fault(err error) *reach.Fault {
 	w.mu.Lock()
 	first := w.first
 	w.mu.Unlock()
 	s, _ := status.FromError(err)
-	g := w.look.task.GRPC
-	said, _ := belfry.CleanText(w.look.secrets.redactBody(s.Message()), shownBody)
+	g := w.look.Task.GRPC
+	said, _ := belfry.CleanText(w.look.Secrets.Redact(s.Message()), shownBody)
 	switch {
 	case first != nil:
 		return first
 	case w.ctx.Err() != nil:
-		return w.look.netFault(w.ctx, w.trip, context.Cause(w.ctx))
+		return w.look.NetFault(w.ctx, w.trip, context.Cause(w.ctx))
 	case s.Code() == codes.Unimplemented:
-		return failing(belfry.CodeExpect, "the server has no health service: it does not implement grpc.health.v1.Health/Check")
+		return reach.Failing(belfry.CodeExpect, "the server has no health service: it does not implement grpc.health.v1.Health/Check")
 	case s.Code() == codes.NotFound:
-		return failing(belfry.CodeExpect, "the health service does not know the service %q", g.Service)
+		return reach.Failing(belfry.CodeExpect, "the health service does not know the service %q", g.Service)
 	case s.Code() == codes.Unauthenticated, s.Code() == codes.PermissionDenied:
-		return failing(belfry.CodeExpect, "the server does not let everybody ask for its health: %s", said)
+		return reach.Failing(belfry.CodeExpect, "the server does not let everybody ask for its health: %s", said)
 	case s.Code() == codes.Unavailable:
-		return failing(belfry.CodeProtocol, "the target does not speak gRPC, or ended the connection: %s", said)
+		return reach.Failing(belfry.CodeProtocol, "the target does not speak gRPC, or ended the connection: %s", said)
 	}
-	return failing(belfry.CodeProtocol, "the call ended with %s: %s", s.Code(), said)
+	return reach.Failing(belfry.CodeProtocol, "the call ended with %s: %s", s.Code(), said)
 }

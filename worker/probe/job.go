@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // Execute looks at the target of the attempt's task. A monitor's check reports
@@ -32,7 +34,7 @@ func (e *Executor) check(ctx context.Context, r worker.Run) belfry.Finish {
 	t := r.Task
 	t.Input = r.Input()
 	m := e.Measure(ctx, t)
-	if cut := cutShort(ctx); cut != nil && m.Outcome == belfry.CheckError {
+	if cut := reach.CutShort(ctx); cut != nil && m.Outcome == belfry.CheckError {
 		return r.Failed("%s", cut)
 	}
 	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
@@ -62,75 +64,70 @@ func (e *Executor) request(ctx context.Context, r worker.Run) belfry.Finish {
 	if h == nil {
 		return r.Refused("task %q has no request", r.Task.Name)
 	}
-	l := newLook(e, r.Task, time.Now())
-	defer l.free()
+	l := e.begin(ctx, r.Task)
+	defer l.Free()
 	l.run = &r
-	if deadline, bounded := ctx.Deadline(); bounded {
-		l.budget = deadline.Sub(l.began)
-	}
 	want, err := e.expectation(h)
 	if err != nil {
 		return r.Refused("%s", err)
 	}
-	l.knowSecrets(h)
 	a, fault := l.ask(ctx)
-	if fault != nil && a.hops == 0 {
-		return r.Refused("%s", reason(fault.err))
+	if fault != nil && a.Hops == 0 {
+		return r.Refused("%s", reach.Reason(fault.Err))
 	}
 	logAnswer(r, h, a, fault)
 	if fault != nil {
 		return failed(r, a, fault)
 	}
-	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: a.output(h)}
+	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: outputOf(a, h)}
 	if wrong := l.wrong(want, a); wrong != "" {
-		f.Outcome, f.Error = belfry.OutcomeError, fmt.Sprintf("%s %s: %s", h.Method, a.url, wrong)
+		f.Outcome, f.Error = belfry.OutcomeError, fmt.Sprintf("%s %s: %s", h.Method, a.URL, wrong)
 	}
 	return f
 }
 
 // wrong is empty for an answer that is as wanted. Warnings are for monitors.
-func (l *look) wrong(want expectation, a answer) string {
+func (l *look) wrong(want expectation, a reach.Answer) string {
 	if f := want.fault(a); f != nil {
-		return f.text + saying(a.body)
+		return f.Text + saying(a.Body)
 	}
-	l.fill(a)
-	if f := l.judge(); f != nil && f.outcome != belfry.CheckDegraded {
-		return l.clean(f.text)
+	if f := l.Judge(); f != nil && f.Outcome != belfry.CheckDegraded {
+		return l.Clean(f.Text)
 	}
 	return ""
 }
 
 // failed says why there is no answer to judge.
-func failed(r worker.Run, a answer, fault *fault) belfry.Finish {
-	f := r.Failed("%s %s: %s: %s", r.Task.HTTP.Method, a.url, a.stage(), why(fault))
-	f.NoRetry = errors.As(fault.err, new(*guard.Denied)) || fault.code == belfry.CodeConfig
-	if a.reading {
-		f.Error += fmt.Sprintf(" (status %d, %d bytes came)", a.status, len(a.body))
+func failed(r worker.Run, a reach.Answer, fault *reach.Fault) belfry.Finish {
+	f := r.Failed("%s %s: %s: %s", r.Task.HTTP.Method, a.URL, stageOf(a), why(fault))
+	f.NoRetry = errors.As(fault.Err, new(*guard.Denied)) || fault.Code == belfry.CodeConfig
+	if a.Reading {
+		f.Error += fmt.Sprintf(" (status %d, %d bytes came)", a.Status, len(a.Body))
 	}
 	return f
 }
 
 // why is the fault's cause, in the words of the system where it has any.
-func why(f *fault) string {
-	if f.err != nil {
-		return reason(f.err)
+func why(f *reach.Fault) string {
+	if f.Err != nil {
+		return reach.Reason(f.Err)
 	}
-	return f.text
+	return f.Text
 }
 
-func (a answer) stage() string {
-	if a.reading {
+func stageOf(a reach.Answer) string {
+	if a.Reading {
 		return "reading the body"
 	}
 	return "waiting for the answer"
 }
 
-func logAnswer(r worker.Run, h *belfry.HTTP, a answer, f *fault) {
-	came := fmt.Sprintf("%d %s, %d bytes", a.status, http.StatusText(a.status), len(a.body))
+func logAnswer(r worker.Run, h *belfry.HTTP, a reach.Answer, f *reach.Fault) {
+	came := fmt.Sprintf("%d %s, %d bytes", a.Status, http.StatusText(a.Status), len(a.Body))
 	if f != nil {
 		came = why(f)
 	}
-	_, _ = fmt.Fprintf(r.Log, "%s %s: %s in %s\n", h.Method, a.url, came, a.took.Round(time.Millisecond))
+	_, _ = fmt.Fprintf(r.Log, "%s %s: %s in %s\n", h.Method, a.URL, came, a.Took.Round(time.Millisecond))
 }
 
 // shownBody is how much of a body a fault repeats, in bytes.
@@ -158,13 +155,13 @@ type output struct {
 	FinalURL   string `json:"final_url,omitempty"`
 }
 
-func (a answer) output(h *belfry.HTTP) json.RawMessage {
-	o := output{Status: a.status, DurationMS: a.took.Milliseconds(), Bytes: len(a.body)}
-	if a.moved {
-		o.FinalURL = a.url
+func outputOf(a reach.Answer, h *belfry.HTTP) json.RawMessage {
+	o := output{Status: a.Status, DurationMS: a.Took.Milliseconds(), Bytes: len(a.Body)}
+	if a.Moved {
+		o.FinalURL = a.URL
 	}
-	keep := max(0, or(h.KeepBodyBytes, belfry.DefaultKeepBody))
-	o.Body, o.BodyCut = belfry.CleanText(string(a.body), keep)
+	keep := max(0, cmp.Or(h.KeepBodyBytes, belfry.DefaultKeepBody))
+	o.Body, o.BodyCut = belfry.CleanText(string(a.Body), keep)
 	b, _ := json.Marshal(o)
 	for len(b) > belfry.MaxOutput { // control characters take six bytes each in JSON
 		keep /= 2

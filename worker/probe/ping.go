@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/ipv6"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // slowestPing is when a request counts as lost.
@@ -22,31 +23,31 @@ const slowestPing = 2 * time.Second
 
 // ping sends echo requests, one after another: the next goes out when the
 // answer to the one before is there, or its part of the time is over.
-func (l *look) ping(ctx context.Context) *fault {
-	g := l.task.Ping
-	leave, f := l.turn(ctx, g.Host)
+func (l *look) ping(ctx context.Context) *reach.Fault {
+	g := l.Task.Ping
+	leave, f := l.Turn(ctx, g.Host)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
-	trip.enter(stageDNS)
-	addr, err := l.e.resolve(ctx, g.Host, g.Family)
+	trip := l.Trip()
+	defer l.Arrive(trip)
+	trip.Enter(reach.StageDNS)
+	addr, err := l.e.net.Resolve(ctx, g.Host, g.Family)
 	if err == nil {
-		trip.dials(addr)
-		err = l.e.guarded([]netip.Addr{addr})
+		trip.Dials(addr)
+		err = l.e.net.Permit(addr)
 	}
 	if err != nil {
-		return l.netFault(ctx, trip, err)
+		return l.NetFault(ctx, trip, err)
 	}
-	trip.enter(stageTurn)
+	trip.Enter(reach.StageTurn)
 	pings, err := openPings(addr)
 	if err != nil {
 		return l.pingFault(ctx, trip, err)
 	}
 	defer func() { _ = pings.conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = pings.conn.SetDeadline(past) })()
+	defer context.AfterFunc(ctx, func() { _ = pings.conn.SetDeadline(reach.Past) })()
 	var times []time.Duration
 	for i := range g.Count {
 		part, cancel := share(ctx, g.Count-i)
@@ -57,48 +58,48 @@ func (l *look) ping(ctx context.Context) *fault {
 		switch {
 		case err == nil:
 			times = append(times, took)
-		case cutShort(ctx) != nil:
-			return l.netFault(ctx, trip, err)
-		case !isTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
+		case reach.CutShort(ctx) != nil:
+			return l.NetFault(ctx, trip, err)
+		case !reach.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
 			return l.pingFault(ctx, trip, err)
 		}
 	}
-	l.arrive(trip)
+	l.Arrive(trip)
 	return l.judgePings(times)
 }
 
 // judgePings has the mean of what came back for its latency.
-func (l *look) judgePings(times []time.Duration) *fault {
-	g := l.task.Ping
+func (l *look) judgePings(times []time.Duration) *reach.Fault {
+	g := l.Task.Ping
 	lost := g.Count - len(times)
-	l.facts.Loss = 100 * float64(lost) / float64(g.Count)
-	l.answered = true
+	l.Facts.Loss = 100 * float64(lost) / float64(g.Count)
+	l.Answered = true
 	var sum time.Duration
 	for i, took := range times {
 		sum += took
-		if i == 0 || took < l.facts.RTTMin {
-			l.facts.RTTMin = took
+		if i == 0 || took < l.Facts.RTTMin {
+			l.Facts.RTTMin = took
 		}
-		l.facts.RTTMax = max(l.facts.RTTMax, took)
+		l.Facts.RTTMax = max(l.Facts.RTTMax, took)
 	}
 	if len(times) > 0 {
-		l.facts.RTT = sum / time.Duration(len(times))
-		l.m.Latency, l.facts.Latency = belfry.Duration(l.facts.RTT), l.facts.RTT
+		l.Facts.RTT = sum / time.Duration(len(times))
+		l.Measure.Latency, l.Facts.Latency = belfry.Duration(l.Facts.RTT), l.Facts.RTT
 	}
 	if lost > 0 && 100*lost > g.MaxLoss*g.Count {
-		return failing(belfry.CodeLoss, "%d of %d requests had no answer", lost, g.Count)
+		return reach.Failing(belfry.CodeLoss, "%d of %d requests had no answer", lost, g.Count)
 	}
 	return nil
 }
 
-func (l *look) pingFault(ctx context.Context, trip *trip, err error) *fault {
-	if is(err, syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT) {
-		f := ours(belfry.CodeUnsupported, "this machine does not let the worker send pings: allow its group (sysctl net.ipv4.ping_group_range), or give it CAP_NET_RAW")
-		f.err = err
+func (l *look) pingFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
+	if reach.Is(err, syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT) {
+		f := reach.Ours(belfry.CodeUnsupported, "this machine does not let the worker send pings: allow its group (sysctl net.ipv4.ping_group_range), or give it CAP_NET_RAW")
+		f.Err = err
 		return f
 	}
-	trip.enter(stageConnect)
-	return l.netFault(ctx, trip, err)
+	trip.Enter(reach.StageConnect)
+	return l.NetFault(ctx, trip, err)
 }
 
 // pings is a socket for echo requests to one address.

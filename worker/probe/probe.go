@@ -26,18 +26,13 @@
 package probe
 
 import (
-	"context"
 	"maps"
-	"net"
-	"net/http"
-	"runtime"
-	"slices"
-	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/worker"
-	"github.com/belfry-run/belfry/worker/probe/internal/cache"
+	"github.com/belfry-run/belfry/worker/internal/cache"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // Options of an executor. The zero value reaches the public internet only.
@@ -55,86 +50,31 @@ type Options struct {
 }
 
 // DefaultPerHost is how many checks look at one host and port at once.
-const DefaultPerHost = 4
+const DefaultPerHost = reach.DefaultPerHost
 
 // Executor implements [worker.Executor] for the kinds of [Executor.Kinds].
 type Executor struct {
-	options  Options
-	agent    string
-	dialer   *guard.Dialer // for checks: no time limit of its own
-	racing   *guard.Dialer // for jobs
-	resolver *net.Resolver
-
-	transports cache.Map[route, *http.Transport]
-	trusts     cache.Map[string, *trust]
+	net        *reach.Net
+	resolvConf string
 	patterns   cache.Map[string, *pattern]
-	hosts      hosts
-	shakes     gate
-	pulse      pulse
 }
 
 // New makes an executor.
 func New(o Options) *Executor {
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.PerHost <= 0 {
-		o.PerHost = DefaultPerHost
-	}
 	if o.ResolvConf == "" {
 		o.ResolvConf = "/etc/resolv.conf"
 	}
-	e := &Executor{options: o, agent: "Belfry/" + o.Version, racing: guard.NewDialer(o.Guard), resolver: o.Guard.Resolver}
-	if e.resolver == nil {
-		e.resolver = net.DefaultResolver
-	}
-	if o.Guard.ConnectTimeout <= 0 {
-		o.Guard.ConnectTimeout = belfry.MaxCheckTimeout.D()
-	}
-	e.dialer = guard.NewDialer(o.Guard)
-	e.transports.Evicted = func(t *http.Transport) { t.CloseIdleConnections() }
-	e.hosts.limit = o.PerHost
-	e.shakes = make(gate, 4*runtime.GOMAXPROCS(0))
-	return e
+	return &Executor{net: reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}), resolvConf: o.ResolvConf}
 }
 
 // Close lets idle connections go.
-func (e *Executor) Close() { e.transports.Clear() }
-
-// looks are the kinds and how each is looked at.
-var looks = map[belfry.Kind]func(*look, context.Context) *fault{
-	belfry.KindHTTP:      (*look).http,
-	belfry.KindTCP:       (*look).tcp,
-	belfry.KindDNS:       (*look).dns,
-	belfry.KindTLS:       (*look).tls,
-	belfry.KindPing:      (*look).ping,
-	belfry.KindGRPC:      (*look).grpc,
-	belfry.KindWebSocket: (*look).websocket,
-}
+func (e *Executor) Close() { e.net.Close() }
 
 // Kinds is what the executor runs.
 func (e *Executor) Kinds() map[belfry.Kind]worker.Executor {
 	kinds := map[belfry.Kind]worker.Executor{}
-	for _, kind := range slices.Collect(maps.Keys(looks)) {
+	for kind := range maps.Keys(looks) {
 		kinds[kind] = e
 	}
 	return kinds
-}
-
-// Measure looks once at the target of a task. There need be no job: it is also
-// what a dry run does. The context's deadline is the check's; without one the
-// task's timeout is, or else [belfry.DefaultCheckTimeout].
-func (e *Executor) Measure(ctx context.Context, t belfry.Task) belfry.Measure {
-	given := t.Timeout
-	t = t.WithDefaults()
-	if _, bounded := ctx.Deadline(); !bounded {
-		limit := belfry.DefaultCheckTimeout
-		if given > 0 {
-			limit = min(given, belfry.MaxCheckTimeout)
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit.D(), worker.ErrTimeout)
-		defer cancel()
-	}
-	return e.measure(ctx, newLook(e, t, time.Now()))
 }

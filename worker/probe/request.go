@@ -2,16 +2,14 @@ package probe
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // request is what the task asks for. What it says itself stands; beside that
@@ -28,8 +26,8 @@ func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	setBody(req, body)
-	req.Header.Set("User-Agent", l.e.agent)
+	reach.SetBody(req, body)
+	req.Header.Set("User-Agent", l.e.net.Agent())
 	if l.run != nil {
 		setOwnHeaders(req.Header, *l.run)
 	}
@@ -49,7 +47,7 @@ func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
 	case a.User != "" || a.Password != "":
 		req.SetBasicAuth(a.User, string(a.Password))
 		_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-		l.secrets.add(token)
+		l.Secrets.Add(token)
 	}
 	return req, nil
 }
@@ -58,7 +56,7 @@ func (l *look) bodyOf(h *belfry.HTTP) (body string, isInput bool) {
 	if h.Body != "" {
 		return h.Body, false
 	}
-	input := l.task.Input
+	input := l.Task.Input
 	if l.run != nil {
 		input = l.run.Input()
 	}
@@ -77,45 +75,4 @@ func setOwnHeaders(to http.Header, r worker.Run) {
 	if !r.Job.Nominal.IsZero() {
 		to.Set("Belfry-Nominal-Time", r.Job.Nominal.UTC().Format(time.RFC3339Nano))
 	}
-}
-
-// harmless headers follow a redirect to another host. Everything else that the
-// task set may be a secret, whatever its name.
-var harmless = map[string]bool{
-	"Accept": true, "Accept-Language": true, "Content-Type": true, "User-Agent": true,
-	"Belfry-Job": true, "Belfry-Attempt": true, "Belfry-Task": true, "Belfry-Nominal-Time": true, "Idempotency-Key": true,
-	"Referer": false, // may carry the query of the page before
-}
-
-func keepHarmless(h http.Header) {
-	for name := range h {
-		if !harmless[name] {
-			h.Del(name)
-		}
-	}
-}
-
-// hostPort is where a URL leads, with its port.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443", "wss": "443"}[u.Scheme]
-	}
-	if port == "" {
-		port = "80"
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-// reason is the text of an error without the URL that net/http puts before it,
-// and without queries inside.
-func reason(err error) string {
-	var withURL *url.Error
-	for errors.As(err, &withURL) {
-		err = withURL.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no end within the timeout"
-	}
-	return redactText(err.Error())
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,23 +12,24 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // tcp opens a connection, and talks where the task has something to say.
-func (l *look) tcp(ctx context.Context) *fault {
-	c := l.task.TCP
+func (l *look) tcp(ctx context.Context) *reach.Fault {
+	c := l.Task.TCP
 	want, err := l.e.optional(c.Expect)
 	if err != nil {
-		return configFault("tcp.expect", err)
+		return reach.Misconfigured("tcp.expect", err)
 	}
-	leave, f := l.turn(ctx, c.Address)
+	leave, f := l.Turn(ctx, c.Address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
-	conn, f := l.open(ctx, trip, "tcp", c.Address, c.Family)
+	trip := l.Trip()
+	defer l.Arrive(trip)
+	conn, f := l.Open(ctx, trip, "tcp", c.Address, c.Family)
 	if f != nil {
 		return f
 	}
@@ -35,25 +37,25 @@ func (l *look) tcp(ctx context.Context) *fault {
 	return l.talk(ctx, trip, conn, want)
 }
 
-func (l *look) talk(ctx context.Context, trip *trip, conn net.Conn, want *pattern) *fault {
-	c := l.task.TCP
+func (l *look) talk(ctx context.Context, trip *reach.Trip, conn net.Conn, want *pattern) *reach.Fault {
+	c := l.Task.TCP
 	if c.Send != "" {
-		trip.enter(stageWrite)
+		trip.Enter(reach.StageWrite)
 		if _, err := io.WriteString(conn, unescape(c.Send)); err != nil {
-			return l.netFault(ctx, trip, err)
+			return l.NetFault(ctx, trip, err)
 		}
 	}
 	if want == nil && !l.reads("body") {
-		trip.enter(stageTurn)
-		l.arrive(trip)
-		l.answered = true
+		trip.Enter(reach.StageTurn)
+		l.Arrive(trip)
+		l.Answered = true
 		return nil
 	}
-	trip.enter(stageWait)
+	trip.Enter(reach.StageWait)
 	f := l.listen(ctx, trip, conn, want)
-	l.arrive(trip)
-	l.answered = f == nil || f.code == belfry.CodeExpect
-	l.snapshot = func() *belfry.Snapshot { return l.secrets.keep("", nil, l.body.Bytes()) }
+	l.Arrive(trip)
+	l.Answered = f == nil || f.Code == belfry.CodeExpect
+	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f
 }
 
@@ -63,15 +65,15 @@ const settle = 20 * time.Millisecond
 
 // listen reads until what came is as expected, or there is no more. Without an
 // expectation the first piece is enough.
-func (l *look) listen(ctx context.Context, trip *trip, conn net.Conn, want *pattern) *fault {
-	to, most := l.buffer(), or(l.task.TCP.MaxRead, belfry.DefaultMaxRead)
+func (l *look) listen(ctx context.Context, trip *reach.Trip, conn net.Conn, want *pattern) *reach.Fault {
+	to, most := l.Buffer(), cmp.Or(l.Task.TCP.MaxRead, belfry.DefaultMaxRead)
 	chunk := make([]byte, 4<<10)
 	tried := 0
 	matches := func() bool {
 		tried = to.Len()
 		return want.Match(to.Bytes())
 	}
-	defer func() { l.facts.Body = to.Bytes() }()
+	defer func() { l.Facts.Body = to.Bytes() }()
 	deadline, _ := ctx.Deadline()
 	for to.Len() < most {
 		if ctx.Err() == nil { // what ends with it has set another deadline
@@ -81,12 +83,12 @@ func (l *look) listen(ctx context.Context, trip *trip, conn net.Conn, want *patt
 			}
 			_ = conn.SetReadDeadline(until)
 			if ctx.Err() != nil {
-				_ = conn.SetReadDeadline(past)
+				_ = conn.SetReadDeadline(reach.Past)
 			}
 		}
 		n, err := conn.Read(chunk[:min(len(chunk), most-to.Len())])
 		if n > 0 {
-			trip.advance(stageBody)
+			trip.Advance(reach.StageBody)
 			to.Write(chunk[:n])
 		}
 		switch {
@@ -94,29 +96,21 @@ func (l *look) listen(ctx context.Context, trip *trip, conn net.Conn, want *patt
 			return nil
 		case want != nil && (err != nil && tried < to.Len() || to.Len()-tried > to.Len()/8 || to.Len() == most) && matches():
 			return nil
-		case err == nil, isTimeout(err) && ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline)):
+		case err == nil, reach.IsTimeout(err) && ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline)):
 			continue
 		case errors.Is(err, io.EOF) && to.Len() > 0:
-			return failing(belfry.CodeExpect, "expected an answer that matches %q, got %d bytes and the end of the connection%s", want, to.Len(), saying(to.Bytes()))
+			return reach.Failing(belfry.CodeExpect, "expected an answer that matches %q, got %d bytes and the end of the connection%s", want, to.Len(), saying(to.Bytes()))
 		case errors.Is(err, io.EOF):
-			return failing(belfry.CodeExpect, "the target closed the connection without a word")
+			return reach.Failing(belfry.CodeExpect, "the target closed the connection without a word")
 		}
-		f := l.netFault(ctx, trip, err)
-		if to.Len() > 0 && f.outcome == belfry.CheckFail {
-			f.text = fmt.Sprintf("expected an answer that matches %q: %s, after %d bytes%s", want, f.text, to.Len(), saying(to.Bytes()))
-			f.code = belfry.CodeExpect
+		f := l.NetFault(ctx, trip, err)
+		if to.Len() > 0 && f.Outcome == belfry.CheckFail {
+			f.Text = fmt.Sprintf("expected an answer that matches %q: %s, after %d bytes%s", want, f.Text, to.Len(), saying(to.Bytes()))
+			f.Code = belfry.CodeExpect
 		}
 		return f
 	}
-	return failing(belfry.CodeExpect, "expected an answer that matches %q, and it is not in the first %d bytes (max_read)%s", want, most, saying(to.Bytes()))
-}
-
-// optional is a compiled expression, or nil for none.
-func (e *Executor) optional(text string) (*pattern, error) {
-	if text == "" {
-		return nil, nil
-	}
-	return e.pattern(text)
+	return reach.Failing(belfry.CodeExpect, "expected an answer that matches %q, and it is not in the first %d bytes (max_read)%s", want, most, saying(to.Bytes()))
 }
 
 // unescape reads \r, \n, \t, \x00 and the like as Go does. A text that Go

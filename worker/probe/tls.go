@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,42 +12,43 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // tls looks at a certificate and its chain. The handshake accepts anything, so
 // that there is something to look at; what is wrong with it is said afterwards.
-func (l *look) tls(ctx context.Context) *fault {
-	c := l.task.TLS
-	roots, err := l.e.trusted(c.CA)
+func (l *look) tls(ctx context.Context) *reach.Fault {
+	c := l.Task.TLS
+	roots, err := l.e.net.Trusted(c.CA)
 	if err != nil {
-		return configFault("tls.ca", err)
+		return reach.Misconfigured("tls.ca", err)
 	}
-	leave, f := l.turn(ctx, c.Address)
+	leave, f := l.Turn(ctx, c.Address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
-	conn, f := l.open(ctx, trip, "tcp", c.Address, c.Family)
+	trip := l.Trip()
+	defer l.Arrive(trip)
+	conn, f := l.Open(ctx, trip, "tcp", c.Address, c.Family)
 	if f != nil {
 		return f
 	}
 	defer func() { _ = conn.Close() }()
 	if c.StartTLS != "" {
-		trip.enter(stageTLS)
+		trip.Enter(reach.StageTLS)
 		if err := startTLS(conn, c.StartTLS); err != nil {
 			return l.startFault(ctx, trip, err)
 		}
 	}
-	name := or(c.ServerName, hostOf(c.Address))
+	name := cmp.Or(c.ServerName, hostOf(c.Address))
 	seen, err := l.shakeHands(ctx, trip, conn, name)
-	l.arrive(trip)
+	l.Arrive(trip)
 	if len(seen.PeerCertificates) == 0 {
 		if err == nil {
-			return failing(belfry.CodeTLSHandshake, "the target showed no certificate")
+			return reach.Failing(belfry.CodeTLSHandshake, "the target showed no certificate")
 		}
-		return l.netFault(ctx, trip, err)
+		return l.NetFault(ctx, trip, err)
 	}
 	// An error after the certificate was shown is the target's no to a client
 	// that has none. Its own certificate can be judged all the same.
@@ -58,7 +60,7 @@ func hostOf(address string) string {
 	return host
 }
 
-func (l *look) shakeHands(ctx context.Context, trip *trip, conn net.Conn, name string) (seen tls.ConnectionState, err error) {
+func (l *look) shakeHands(ctx context.Context, trip *reach.Trip, conn net.Conn, name string) (seen tls.ConnectionState, err error) {
 	config := &tls.Config{
 		InsecureSkipVerify: true, //nolint:gosec // judged below
 		MinVersion:         tls.VersionTLS10,
@@ -68,59 +70,59 @@ func (l *look) shakeHands(ctx context.Context, trip *trip, conn net.Conn, name s
 			return nil
 		},
 	}
-	_, err = l.secure(ctx, trip, conn, config)
+	_, err = l.Secure(ctx, trip, conn, config)
 	return seen, err
 }
 
-func (l *look) startFault(ctx context.Context, trip *trip, err error) *fault {
+func (l *look) startFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
 	var refused *errStartTLS
 	if errors.As(err, &refused) {
-		return failing(belfry.CodeProtocol, "the target does not go over to TLS: %s", l.secrets.redactBody(refused.Error()))
+		return reach.Failing(belfry.CodeProtocol, "the target does not go over to TLS: %s", l.Secrets.Redact(refused.Error()))
 	}
-	f := l.netFault(ctx, trip, err)
-	if f.code == belfry.CodeTLSHandshake {
-		f.code, f.text = belfry.CodeProtocol, "the target ended the conversation before TLS: "+cause(err)
+	f := l.NetFault(ctx, trip, err)
+	if f.Code == belfry.CodeTLSHandshake {
+		f.Code, f.Text = belfry.CodeProtocol, "the target ended the conversation before TLS: "+reach.Cause(err)
 	}
 	return f
 }
 
 // judgeChain says what is wrong with what was shown: first what is out of its
 // time, then the name, then whom it goes back to.
-func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *fault {
+func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *reach.Fault {
 	now := time.Now()
 	leaf := seen.PeerCertificates[0]
 	chain, verifyErr := verified(seen.PeerCertificates, roots, now)
 	seen.VerifiedChains = chain
-	l.saw(&seen)
-	l.answered = true
-	l.snapshot = func() *belfry.Snapshot {
-		return l.secrets.keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
+	l.Saw(&seen)
+	l.Answered = true
+	l.Snapshot = func() *belfry.Snapshot {
+		return l.Secrets.Keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
 	}
 	if late := outOfTime(seen.PeerCertificates, roots, verifyErr, now); late != nil {
-		return failing(belfry.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
+		return reach.Failing(belfry.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
 	}
 	if err := leaf.VerifyHostname(name); err != nil {
-		return failing(belfry.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", namesOf(leaf), name)
+		return reach.Failing(belfry.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", reach.NamesOf(leaf), name)
 	}
 	if verifyErr != nil {
-		f := tlsFault(verifyErr)
-		f.err = verifyErr
+		f := reach.TLSFault(verifyErr)
+		f.Err = verifyErr
 		return f
 	}
 	return l.judgeEnd(now)
 }
 
 // judgeEnd says whether the chain ends too soon.
-func (l *look) judgeEnd(now time.Time) *fault {
-	c := l.task.TLS
-	left := l.facts.CertEnd.Sub(now)
+func (l *look) judgeEnd(now time.Time) *reach.Fault {
+	c := l.Task.TLS
+	left := l.Facts.CertEnd.Sub(now)
 	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
-	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", day(l.facts.CertEnd), int(left/(24*time.Hour)))
+	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", day(l.Facts.CertEnd), int(left/(24*time.Hour)))
 	switch {
 	case within(c.FailDays):
-		return failing(belfry.CodeTLSExpiring, "%s", text)
+		return reach.Failing(belfry.CodeTLSExpiring, "%s", text)
 	case within(c.WarnDays):
-		return degraded(belfry.CodeTLSExpiring, "%s", text)
+		return &reach.Fault{Outcome: belfry.CheckDegraded, Code: belfry.CodeTLSExpiring, Text: text}
 	}
 	return nil
 }
@@ -162,7 +164,7 @@ func subject(c *x509.Certificate) string {
 	if c.Subject.CommonName != "" {
 		return c.Subject.CommonName
 	}
-	return namesOf(c)
+	return reach.NamesOf(c)
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" }

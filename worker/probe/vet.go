@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 	"github.com/belfry-run/belfry/worker/probe/condition"
 )
 
@@ -20,14 +21,14 @@ func Vet(t belfry.Task) error {
 		if ca == "" {
 			return
 		}
-		if _, err := parseCA(ca); err != nil {
+		if _, err := reach.ParseCA(ca); err != nil {
 			refuse(field, err.Error(), "the PEM of one or more certificates")
 		}
 	}
 	if h := t.HTTP; h != nil {
 		checkCA("http.ca", h.CA)
 		if a := h.Auth; a != nil && a.Cert != "" && a.Key != "" {
-			if _, err := parsePair(a.Cert, string(a.Key)); err != nil {
+			if _, err := reach.ParsePair(a.Cert, string(a.Key)); err != nil {
 				refuse("http.auth.cert", "and key cannot be read together: "+err.Error(), "the PEM of a certificate, and of its private key")
 			}
 		}
@@ -43,7 +44,7 @@ func Vet(t belfry.Task) error {
 	}
 	if c := t.DNS; c != nil {
 		if _, f := questionOf(c); f != nil {
-			refuse("dns.name", f.text, "")
+			refuse("dns.name", f.Text, "")
 		}
 	}
 	if len(faults) == 0 {

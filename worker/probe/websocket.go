@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // maxMessages and maxMessage bound what is read while waiting for the right
@@ -23,29 +24,29 @@ const (
 
 // websocket asks for an upgrade, and talks where the task has something to
 // say. Redirects are not followed: a WebSocket has none.
-func (l *look) websocket(ctx context.Context) *fault {
-	w := l.task.WebSocket
+func (l *look) websocket(ctx context.Context) *reach.Fault {
+	w := l.Task.WebSocket
 	want, err := l.e.optional(w.Expect)
 	if err != nil {
-		return configFault("websocket.expect", err)
+		return reach.Misconfigured("websocket.expect", err)
 	}
 	u, err := url.Parse(w.URL)
 	if err != nil {
-		return ours(belfry.CodeConfig, "websocket.url: is not a URL")
+		return reach.Ours(belfry.CodeConfig, "websocket.url: is not a URL")
 	}
-	l.knowHeaders(w.Headers)
-	l.knowURL(w.URL)
-	transport, f := l.e.transport(route{http1: true, family: belfry.FamilyAny})
+	l.Secrets.AddHeaders(w.Headers)
+	l.Secrets.AddURL(w.URL)
+	transport, f := l.e.net.Transport(reach.Route{HTTP1: true, Family: belfry.FamilyAny})
 	if f != nil {
 		return f
 	}
-	leave, f := l.turn(ctx, hostPort(u))
+	leave, f := l.Turn(ctx, reach.HostPort(u))
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := newTrip(&l.watch)
-	defer l.arrive(trip)
+	trip := l.Trip()
+	defer l.Arrive(trip)
 	conn, f := l.upgrade(ctx, trip, transport)
 	if f != nil {
 		return f
@@ -54,88 +55,88 @@ func (l *look) websocket(ctx context.Context) *fault {
 	return l.converse(ctx, trip, conn, want)
 }
 
-func (l *look) upgrade(ctx context.Context, trip *trip, transport *http.Transport) (*websocket.Conn, *fault) {
+func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Transport) (*websocket.Conn, *reach.Fault) {
 	options := &websocket.DialOptions{
 		HTTPClient: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		HTTPHeader: http.Header{"User-Agent": {l.e.agent}},
+		HTTPHeader: http.Header{"User-Agent": {l.e.net.Agent()}},
 	}
-	for name, value := range l.task.WebSocket.Headers {
+	for name, value := range l.Task.WebSocket.Headers {
 		if strings.EqualFold(name, "Host") {
 			options.Host = value
 			continue
 		}
 		options.HTTPHeader.Set(name, value)
 	}
-	conn, resp, err := websocket.Dial(traced(ctx, trip), l.task.WebSocket.URL, options)
+	conn, resp, err := websocket.Dial(reach.Traced(ctx, trip), l.Task.WebSocket.URL, options)
 	if resp == nil {
-		l.sawRefused(err)
-		return nil, l.httpFault(ctx, trip, err)
+		l.SawRefused(err)
+		return nil, l.HTTPFault(ctx, trip, err)
 	}
-	l.saw(resp.TLS)
-	l.m.Status = resp.StatusCode
-	l.facts.Status, l.facts.Header = resp.StatusCode, resp.Header
+	l.Saw(resp.TLS)
+	l.Measure.Status = resp.StatusCode
+	l.Facts.Status, l.Facts.Header = resp.StatusCode, resp.Header
 	if err == nil {
-		trip.enter(stageTurn)
+		trip.Enter(reach.StageTurn)
 		conn.SetReadLimit(maxMessage)
 		return conn, nil
 	}
-	l.arrive(trip)
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, drained)) // the library has read it already
-	l.keepAnswer(answer{status: resp.StatusCode, header: resp.Header, body: append([]byte(nil), body...)})
+	l.Arrive(trip)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, reach.Drained)) // the library has read it already
+	l.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Body: append([]byte(nil), body...)})
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return nil, failing(belfry.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
+		return nil, reach.Failing(belfry.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
 	}
-	return nil, failing(belfry.CodeProtocol, "the upgrade is not one of WebSocket: %s", cause(err))
+	return nil, reach.Failing(belfry.CodeProtocol, "the upgrade is not one of WebSocket: %s", reach.Cause(err))
 }
 
-func (l *look) converse(ctx context.Context, trip *trip, conn *websocket.Conn, want *pattern) *fault {
-	w := l.task.WebSocket
+func (l *look) converse(ctx context.Context, trip *reach.Trip, conn *websocket.Conn, want *pattern) *reach.Fault {
+	w := l.Task.WebSocket
 	if w.Send != "" {
-		trip.enter(stageWrite)
+		trip.Enter(reach.StageWrite)
 		if err := conn.Write(ctx, websocket.MessageText, []byte(w.Send)); err != nil {
-			return l.netFault(ctx, trip, err)
+			return l.NetFault(ctx, trip, err)
 		}
 	}
 	if want == nil && !l.reads("body") && !l.reads("json") && !l.reads("jq") {
-		trip.enter(stageTurn)
-		l.arrive(trip)
-		l.answered = true
+		trip.Enter(reach.StageTurn)
+		l.Arrive(trip)
+		l.Answered = true
 		return nil
 	}
-	trip.enter(stageWait)
+	trip.Enter(reach.StageWait)
 	f := l.await(ctx, trip, conn, want)
-	l.arrive(trip)
-	l.answered = f == nil
-	l.snapshot = func() *belfry.Snapshot { return l.secrets.keep("", nil, l.facts.Body) }
+	l.Arrive(trip)
+	l.Answered = f == nil
+	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f
 }
 
 // await reads messages until one is as expected. Without an expectation the
 // first is.
-func (l *look) await(ctx context.Context, trip *trip, conn *websocket.Conn, want *pattern) *fault {
+func (l *look) await(ctx context.Context, trip *reach.Trip, conn *websocket.Conn, want *pattern) *reach.Fault {
 	for range maxMessages {
 		_, message, err := conn.Read(ctx)
 		switch {
 		case err == nil:
-			trip.advance(stageBody)
-			l.facts.Body = message
+			trip.Advance(reach.StageBody)
+			l.Facts.Body = message
 			if want == nil || want.Match(message) {
 				return nil
 			}
 		case errors.Is(err, websocket.ErrMessageTooBig):
-			return failing(belfry.CodeBodyTooLarge, "a message is over the limit of %d bytes", maxMessage)
+			return reach.Failing(belfry.CodeBodyTooLarge, "a message is over the limit of %d bytes", maxMessage)
 		case websocket.CloseStatus(err) != -1:
-			return failing(belfry.CodeExpect, "the target ended the conversation (%d) before a message that matches %q", websocket.CloseStatus(err), want)
+			return reach.Failing(belfry.CodeExpect, "the target ended the conversation (%d) before a message that matches %q", websocket.CloseStatus(err), want)
 		default:
-			f := l.netFault(ctx, trip, err)
-			if l.facts.Body != nil && f.outcome == belfry.CheckFail {
-				f.code, f.text = belfry.CodeExpect, fmt.Sprintf("no message matches %q: %s", want, f.text)
+			f := l.NetFault(ctx, trip, err)
+			if l.Facts.Body != nil && f.Outcome == belfry.CheckFail {
+				f.Code, f.Text = belfry.CodeExpect, fmt.Sprintf("no message matches %q: %s", want, f.Text)
 			}
 			return f
 		}
 	}
-	return failing(belfry.CodeExpect, "none of %d messages matches %q", maxMessages, want)
+	return reach.Failing(belfry.CodeExpect, "none of %d messages matches %q", maxMessages, want)
 }

@@ -1,4 +1,4 @@
-package probe
+package reach
 
 import (
 	"context"
@@ -14,33 +14,33 @@ import (
 // connect looks a host up, chooses the first of its addresses that is of the
 // family, and dials that one. The guard looks at the address again in the
 // moment of the dial, so it does not matter what a name said before.
-func (e *Executor) connect(ctx context.Context, t *trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
-	t.enter(stageDNS)
-	addr, err := e.resolve(ctx, host, family)
+func (n *Net) connect(ctx context.Context, t *Trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
+	t.Enter(StageDNS)
+	addr, err := n.Resolve(ctx, host, family)
 	if err != nil {
 		return nil, err
 	}
-	t.dials(addr)
-	t.enter(stageConnect)
-	conn, err := e.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
+	t.Dials(addr)
+	t.Enter(StageConnect)
+	conn, err := n.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
 	if err != nil {
 		return nil, err
 	}
-	t.enter(stageTurn)
+	t.Enter(StageTurn)
 	return conn, nil
 }
 
-// resolve is the address to dial. The resolver sorts: an address of a family
+// Resolve is the address to dial. The resolver sorts: an address of a family
 // that this machine has no route for comes last.
-func (e *Executor) resolve(ctx context.Context, host string, family belfry.IPFamily) (netip.Addr, error) {
-	addrs, err := e.lookup(ctx, host, family)
+func (n *Net) Resolve(ctx context.Context, host string, family belfry.IPFamily) (netip.Addr, error) {
+	addrs, err := n.lookup(ctx, host, family)
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	return addrs[0], nil
 }
 
-func (e *Executor) lookup(ctx context.Context, host string, family belfry.IPFamily) ([]netip.Addr, error) {
+func (n *Net) lookup(ctx context.Context, host string, family belfry.IPFamily) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addr = addr.Unmap()
 		if family == belfry.FamilyIPv4 && !addr.Is4() || family == belfry.FamilyIPv6 && addr.Is4() {
@@ -48,7 +48,7 @@ func (e *Executor) lookup(ctx context.Context, host string, family belfry.IPFami
 		}
 		return []netip.Addr{addr}, nil
 	}
-	addrs, err := e.resolver.LookupNetIP(ctx, lookupNetwork(family), host)
+	addrs, err := n.resolver.LookupNetIP(ctx, lookupNetwork(family), host)
 	if err == nil && len(addrs) == 0 {
 		err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
 	}
@@ -81,31 +81,36 @@ func dialNetwork(network string, family belfry.IPFamily) string {
 	return network
 }
 
-// guarded says whether everything a name stands for may be reached. It is for
+// Permit says whether everything a name stands for may be reached. It is for
 // what others dial for us: a proxy, or ICMP, which has no connection.
-func (e *Executor) guarded(addrs []netip.Addr) error {
+func (n *Net) Permit(addrs ...netip.Addr) error {
 	for _, addr := range addrs {
-		if err := guard.Check(addr, e.options.Guard.Allow); err != nil {
+		if err := guard.Check(addr, n.guard.Allow); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// open is a guarded connection whose end is the context's.
-func (l *look) open(ctx context.Context, t *trip, network, address string, family belfry.IPFamily) (net.Conn, *fault) {
+// Connect is a guarded connection to one address of a host.
+func (l *Look) Connect(ctx context.Context, t *Trip, network, host, port string, family belfry.IPFamily) (net.Conn, error) {
+	return l.net.connect(ctx, t, network, host, port, family)
+}
+
+// Open is a guarded connection whose end is the context's.
+func (l *Look) Open(ctx context.Context, t *Trip, network, address string, family belfry.IPFamily) (net.Conn, *Fault) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, ours(belfry.CodeConfig, "address: %s", err)
+		return nil, Ours(belfry.CodeConfig, "address: %s", err)
 	}
-	conn, err := l.e.connect(ctx, t, network, host, port, family)
+	conn, err := l.net.connect(ctx, t, network, host, port, family)
 	if err != nil {
-		return nil, l.netFault(ctx, t, err)
+		return nil, l.NetFault(ctx, t, err)
 	}
 	if deadline, bounded := ctx.Deadline(); bounded {
 		_ = conn.SetDeadline(deadline)
 	}
-	return &cancelable{Conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })}, nil
+	return &cancelable{Conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.SetDeadline(Past) })}, nil
 }
 
 // cancelable is a connection that ends with a context.
@@ -119,16 +124,16 @@ func (c *cancelable) Close() error {
 	return c.Conn.Close()
 }
 
-// secure makes a connection one of TLS.
-func (l *look) secure(ctx context.Context, t *trip, conn net.Conn, config *tls.Config) (*tls.Conn, error) {
-	t.enter(stageTLS)
-	own := &line{Conn: conn, gate: l.e.shakes, watch: &l.watch}
+// Secure makes a connection one of TLS.
+func (l *Look) Secure(ctx context.Context, t *Trip, conn net.Conn, config *tls.Config) (*tls.Conn, error) {
+	t.Enter(StageTLS)
+	own := &line{Conn: conn, gate: l.net.shakes, watch: &l.watch}
 	own.shake(ctx)
 	defer own.shaken()
 	secured := tls.Client(own, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
-	t.enter(stageTurn)
+	t.Enter(StageTurn)
 	return secured, nil
 }

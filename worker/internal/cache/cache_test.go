@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/belfry-run/belfry/worker/probe/internal/cache"
+	"github.com/belfry-run/belfry/worker/internal/cache"
 )
 
 func TestWhatIsUsedStays(t *testing.T) {

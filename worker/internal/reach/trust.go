@@ -1,4 +1,4 @@
-package probe
+package reach
 
 import (
 	"crypto/tls"
@@ -6,20 +6,19 @@ import (
 	"encoding/pem"
 	"errors"
 	"time"
-
-	"github.com/belfry-run/belfry"
 )
 
 // trust is a pool of authorities, read once from a task's PEM.
 type trust struct{ pool *x509.CertPool }
 
-// trusted is the pool of a PEM, or nil for the system's, which all share.
-func (e *Executor) trusted(ca string) (*x509.CertPool, error) {
+// Trusted is the pool of a PEM. Without one it is that of the options: nil, for
+// the system's, which all share.
+func (n *Net) Trusted(ca string) (*x509.CertPool, error) {
 	if ca == "" {
-		return nil, nil
+		return n.roots, nil
 	}
-	t, err := e.trusts.Get(ca, func() (*trust, error) {
-		pool, err := parseCA(ca)
+	t, err := n.trusts.Get(ca, func() (*trust, error) {
+		pool, err := ParseCA(ca)
 		return &trust{pool}, err
 	})
 	if err != nil {
@@ -28,7 +27,8 @@ func (e *Executor) trusted(ca string) (*x509.CertPool, error) {
 	return t.pool, nil
 }
 
-func parseCA(text string) (*x509.CertPool, error) {
+// ParseCA reads the authorities of a PEM.
+func ParseCA(text string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	rest, found := []byte(text), 0
 	for {
@@ -52,7 +52,8 @@ func parseCA(text string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func parsePair(cert, key string) (tls.Certificate, error) {
+// ParsePair reads a certificate and its key.
+func ParsePair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair([]byte(cert), []byte(key))
 }
 
@@ -92,26 +93,20 @@ func firstEnd(chain []*x509.Certificate) (end time.Time) {
 	return end
 }
 
-// saw keeps what a handshake told.
-func (l *look) saw(cs *tls.ConnectionState) {
+// Saw keeps what a handshake told.
+func (l *Look) Saw(cs *tls.ConnectionState) {
 	if cs == nil || len(cs.PeerCertificates) == 0 {
 		return
 	}
-	l.facts.CertEnd = chainEnd(cs).UTC()
-	l.facts.Issuer = cs.PeerCertificates[0].Issuer.String()
-	l.facts.TLS = tls.VersionName(cs.Version)
+	l.Facts.CertEnd = chainEnd(cs).UTC()
+	l.Facts.Issuer = cs.PeerCertificates[0].Issuer.String()
+	l.Facts.TLS = tls.VersionName(cs.Version)
 }
 
-// sawRefused keeps the end of a certificate that was not accepted.
-func (l *look) sawRefused(err error) {
+// SawRefused keeps the end of a certificate that was not accepted.
+func (l *Look) SawRefused(err error) {
 	var refused *tls.CertificateVerificationError
 	if errors.As(err, &refused) {
-		l.saw(&tls.ConnectionState{PeerCertificates: refused.UnverifiedCertificates})
+		l.Saw(&tls.ConnectionState{PeerCertificates: refused.UnverifiedCertificates})
 	}
-}
-
-func configFault(field string, err error) *fault {
-	f := ours(belfry.CodeConfig, "%s: %s", field, err)
-	f.err = err
-	return f
 }

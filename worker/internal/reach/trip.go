@@ -1,4 +1,4 @@
-package probe
+package reach
 
 import (
 	"net/netip"
@@ -39,34 +39,35 @@ func (w *watch) waited() time.Duration {
 	return w.idle
 }
 
-// stage is what a trip is at.
-type stage int
+// Stage is what a trip is at.
+type Stage int
 
+// The stages, in the order of a request.
 const (
-	stageTurn stage = iota // waiting for its turn, or between two stages
-	stageDNS
-	stageConnect
-	stageTLS
-	stageWrite
-	stageWait    // for the first byte
-	stageHeaders // the answer has begun
-	stageBody
+	StageTurn Stage = iota // waiting for its turn, or between two stages
+	StageDNS
+	StageConnect
+	StageTLS
+	StageWrite
+	StageWait    // for the first byte
+	StageHeaders // the answer has begun
+	StageBody
 )
 
 // words say which stage stalled.
 var words = [...]string{
-	stageTurn: "before the connection", stageDNS: "in the name's look-up", stageConnect: "while connecting", stageTLS: "in the TLS handshake",
-	stageWrite: "while sending", stageWait: "waiting for the first byte", stageHeaders: "in the middle of the headers", stageBody: "in the middle of the body",
+	StageTurn: "before the connection", StageDNS: "in the name's look-up", StageConnect: "while connecting", StageTLS: "in the TLS handshake",
+	StageWrite: "while sending", StageWait: "waiting for the first byte", StageHeaders: "in the middle of the headers", StageBody: "in the middle of the body",
 }
 
-// trip is one connection to a target and back: where it is, and how long each
+// Trip is one connection to a target and back: where it is, and how long each
 // stage took. Its hooks are called by goroutines of net/http, also after the
 // request has ended, and so it is guarded and can be closed.
-type trip struct {
+type Trip struct {
 	watch *watch
 
 	mu     sync.Mutex
-	at     stage
+	at     Stage
 	since  time.Duration
 	begun  time.Duration
 	phases belfry.Phases
@@ -76,20 +77,21 @@ type trip struct {
 	closed bool
 }
 
-func newTrip(w *watch) *trip {
-	now := w.now()
-	return &trip{watch: w, begun: now, since: now}
+// Trip begins a trip.
+func (l *Look) Trip() *Trip {
+	now := l.watch.now()
+	return &Trip{watch: &l.watch, begun: now, since: now}
 }
 
-// enter begins a stage and so ends the one before.
-func (t *trip) enter(next stage) {
+// Enter begins a stage and so ends the one before.
+func (t *Trip) Enter(next Stage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.enterLocked(next)
 }
 
-// advance is enter for a hook that may come late: it never goes back.
-func (t *trip) advance(next stage) {
+// Advance is Enter for a hook that may come late: it never goes back.
+func (t *Trip) Advance(next Stage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if next > t.at {
@@ -97,39 +99,40 @@ func (t *trip) advance(next stage) {
 	}
 }
 
-func (t *trip) enterLocked(next stage) {
+func (t *Trip) enterLocked(next Stage) {
 	if t.closed {
 		return
 	}
 	now := t.watch.now()
 	took := belfry.Duration(max(now-t.since, 0))
 	switch t.at {
-	case stageDNS:
+	case StageDNS:
 		t.phases.DNS += took
-	case stageConnect:
+	case StageConnect:
 		t.phases.Connect += took
-	case stageTLS:
+	case StageTLS:
 		t.phases.TLS += took
-	case stageWrite:
-		if next >= stageHeaders { // nobody said that all was sent before the answer came
+	case StageWrite:
+		if next >= StageHeaders { // nobody said that all was sent before the answer came
 			t.phases.FirstByte += took
 		}
-	case stageWait:
+	case StageWait:
 		t.phases.FirstByte += took
-	case stageHeaders, stageBody:
+	case StageHeaders, StageBody:
 		t.phases.Transfer += took
 	}
 	t.at, t.since = next, now
 }
 
-// stage is where the trip is, or where it ended.
-func (t *trip) stage() stage {
+// At is where the trip is, or where it ended.
+func (t *Trip) At() Stage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.at
 }
 
-func (t *trip) dials(addr netip.Addr) {
+// Dials notes the address that is tried.
+func (t *Trip) Dials(addr netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
@@ -137,52 +140,51 @@ func (t *trip) dials(addr netip.Addr) {
 	}
 }
 
-func (t *trip) uses(l *line) {
+func (t *Trip) uses(l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.line = l
 }
 
-func (t *trip) wasAsked() {
+func (t *Trip) wasAsked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked = true
 }
 
-func (t *trip) isAsked() bool {
+func (t *Trip) isAsked() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.asked
 }
 
-func (t *trip) current() *line {
+func (t *Trip) current() *line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.line
 }
 
 // end closes the trip at the stage where it is. It may be called again.
-func (t *trip) end() (p belfry.Phases, took time.Duration, ip string, at stage) {
+func (t *Trip) end() (p belfry.Phases, took time.Duration, ip string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := t.at
-	t.enterLocked(last)
+	t.enterLocked(t.at)
 	t.closed = true
 	if t.addr.IsValid() {
 		ip = t.addr.String()
 	}
-	return t.phases, t.since - t.begun, ip, last
+	return t.phases, t.since - t.begun, ip
 }
 
-// arrive adds a trip that has ended to the measure.
-func (l *look) arrive(t *trip) {
-	p, took, ip, _ := t.end()
-	sum := &l.m.Phases
+// Arrive adds a trip that has ended to the measure.
+func (l *Look) Arrive(t *Trip) {
+	p, took, ip := t.end()
+	sum := &l.Measure.Phases
 	sum.DNS, sum.Connect, sum.TLS = sum.DNS+p.DNS, sum.Connect+p.Connect, sum.TLS+p.TLS
 	sum.FirstByte, sum.Transfer = sum.FirstByte+p.FirstByte, sum.Transfer+p.Transfer
-	l.m.Latency += belfry.Duration(took)
+	l.Measure.Latency += belfry.Duration(took)
 	if ip != "" {
-		l.m.IP = ip
+		l.Measure.IP = ip
 	}
-	l.facts.Latency, l.facts.Phases, l.facts.IP = l.m.Latency.D(), l.m.Phases, l.m.IP
+	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = l.Measure.Latency.D(), l.Measure.Phases, l.Measure.IP
 }

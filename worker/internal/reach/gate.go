@@ -1,4 +1,4 @@
-package probe
+package reach
 
 import (
 	"context"
@@ -67,14 +67,14 @@ func (h *hosts) enter(ctx context.Context, name string) (leave func(), err error
 	return func() { at.gate.leave(); forget() }, nil
 }
 
-// turn waits until the check may go to a host. The time is not the target's.
-func (l *look) turn(ctx context.Context, name string) (leave func(), f *fault) {
+// Turn waits until the check may go to a host. The time is not the target's.
+func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 	err := l.watch.wait(func() (err error) {
-		leave, err = l.e.hosts.enter(ctx, name)
+		leave, err = l.net.hosts.enter(ctx, name)
 		return err
 	})
 	if err != nil {
-		return nil, ours(belfry.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.e.hosts.limit, name)
+		return nil, Ours(belfry.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.net.hosts.limit, name)
 	}
 	return leave, nil
 }

@@ -1,0 +1,230 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// Past is a deadline that is over.
+var Past = time.Unix(1, 0)
+
+// Fault is why a look did not come to what was wanted.
+type Fault struct {
+	Outcome belfry.CheckOutcome
+	Code    belfry.CheckCode
+	Text    string
+	Err     error // what caused it, if anything did
+}
+
+func (f *Fault) Error() string { return f.Text }
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Failing is a fault of the target.
+func Failing(code belfry.CheckCode, format string, args ...any) *Fault {
+	return &Fault{Outcome: belfry.CheckFail, Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// Ours is a fault that says nothing of the target.
+func Ours(code belfry.CheckCode, format string, args ...any) *Fault {
+	return &Fault{Outcome: belfry.CheckError, Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// Misconfigured is a setting that cannot be used.
+func Misconfigured(field string, err error) *Fault {
+	f := Ours(belfry.CodeConfig, "%s: %s", field, err)
+	f.Err = err
+	return f
+}
+
+// worse is the worse of two faults; of equals the first.
+func worse(a, b *Fault) *Fault {
+	rank := map[belfry.CheckOutcome]int{belfry.CheckOK: 0, belfry.CheckDegraded: 1, belfry.CheckFail: 2, belfry.CheckError: 3}
+	switch {
+	case a == nil:
+		return b
+	case b == nil || rank[a.Outcome] >= rank[b.Outcome]:
+		return a
+	}
+	return b
+}
+
+// blockedText is the same for all denied addresses: which of them answers to
+// what is nothing that a check may find out.
+const blockedText = "the target's address may not be reached by this worker; its operator can allow it (--allow-addresses)"
+
+// NetFault is what an error means for a check, given where its trip was. The
+// order matters: our own faults come first, because they look like the
+// target's.
+func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
+	at := t.At()
+	f := ownFault(err)
+	if f == nil && CutShort(ctx) != nil {
+		f = Ours(belfry.CodeLost, "the check was cut short: %s", CutShort(ctx))
+	}
+	if f == nil && (ctx.Err() != nil || IsTimeout(err)) {
+		f = l.stalled(t, at)
+	}
+	if f == nil {
+		f = stageFault(at, err)
+	}
+	f.Err = err
+	return f
+}
+
+// ownFault is nil for what the target may be blamed for.
+func ownFault(err error) *Fault {
+	switch {
+	case errors.As(err, new(*guard.Denied)):
+		return Ours(belfry.CodeBlocked, blockedText)
+	case errors.Is(err, errFamily):
+		return Ours(belfry.CodeConfig, "%s", err)
+	case Is(err, syscall.ENETUNREACH, syscall.ENETDOWN), strings.Contains(err.Error(), "network is unreachable"):
+		return Ours(belfry.CodeNetwork, "this machine has no route to the target: the network is unreachable")
+	case Is(err, syscall.EPERM, syscall.EACCES):
+		return Ours(belfry.CodeNetwork, "this machine does not let the worker send there: %s", Cause(err))
+	case Is(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL):
+		return Ours(belfry.CodeInternal, "this machine has run out of something: %s", Cause(err))
+	case isResolverGone(err):
+		return Ours(belfry.CodeNetwork, "this machine's resolver cannot be reached: %s", Cause(err))
+	}
+	return nil
+}
+
+// Is reports that an error is one of these of the system.
+func Is(err error, numbers ...syscall.Errno) bool {
+	for _, n := range numbers {
+		if errors.Is(err, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// isResolverGone knows a look-up that no server took. The resolver keeps no
+// more than the text of what happened to it.
+func isResolverGone(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && strings.Contains(dns.Err, "connection refused")
+}
+
+// IsTimeout reports that an error is the end of a time.
+func IsTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// stalled names the stage that took the rest of the time.
+func (l *Look) stalled(t *Trip, at Stage) *Fault {
+	code := map[Stage]belfry.CheckCode{
+		StageDNS: belfry.CodeDNSTimeout, StageConnect: belfry.CodeConnectTimeout, StageTLS: belfry.CodeTLSTimeout,
+		StageWrite: belfry.CodeWrite, StageWait: belfry.CodeFirstByte, StageBody: belfry.CodeBodyTimeout,
+	}[at]
+	if code == "" {
+		code = belfry.CodeTimeout
+	}
+	f := Failing(code, "no end within the timeout of %s: it stalled %s", Short(l.Budget), words[at])
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done := t.phases; done.DNS+done.Connect+done.TLS > 0 && at > StageDNS {
+		f.Text += fmt.Sprintf(" (look-up %s, connect %s", Short(done.DNS.D()), Short(done.Connect.D()))
+		if done.TLS > 0 {
+			f.Text += ", TLS " + Short(done.TLS.D())
+		}
+		f.Text += ")"
+	}
+	return f
+}
+
+// stageFault is what an error means that came in time.
+func stageFault(at Stage, err error) *Fault {
+	switch at {
+	case StageDNS:
+		return dnsFault(err)
+	case StageConnect:
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return Failing(belfry.CodeConnectRefused, "the target refused the connection")
+		}
+		return Failing(belfry.CodeConnectFailed, "no connection: %s", Cause(err))
+	case StageTLS:
+		return TLSFault(err)
+	case StageBody:
+		return Failing(belfry.CodeBodyBroken, "the body broke off: %s", Cause(err))
+	}
+	if isAlert(err) {
+		return TLSFault(err) // TLS 1.3 refuses a client after the handshake
+	}
+	switch {
+	case strings.Contains(err.Error(), "client conn could not be established"): // HTTP/2 says no more
+		return Failing(belfry.CodeProtocol, "the target closed the connection before it was asked anything")
+	case isUnasked(err):
+		return Failing(belfry.CodeProtocol, "the target spoke or closed the connection before it was asked: it does not speak HTTP on this port")
+	case at == StageWrite:
+		return Failing(belfry.CodeWrite, "the request could not be sent: %s", Cause(err))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), Is(err, syscall.ECONNRESET, syscall.EPIPE):
+		return Failing(belfry.CodeProtocol, "the target closed the connection %s", words[at])
+	}
+	return Failing(belfry.CodeProtocol, "the answer cannot be read: %s", Cause(err))
+}
+
+func dnsFault(err error) *Fault {
+	var dns *net.DNSError
+	switch {
+	case !errors.As(err, &dns):
+		return Failing(belfry.CodeDNSFailed, "the name cannot be looked up: %s", Cause(err))
+	case dns.IsNotFound:
+		return Failing(belfry.CodeDNSNotFound, "the name %s does not exist, or has no address of the family", dns.Name)
+	case dns.IsTimeout:
+		return Failing(belfry.CodeDNSTimeout, "the look-up of %s had no answer in time", dns.Name)
+	}
+	return Failing(belfry.CodeDNSFailed, "the look-up of %s failed: %s", dns.Name, dns.Err)
+}
+
+// isUnasked knows what came before the request was written. The words are
+// those of net/http.
+func isUnasked(err error) bool {
+	return strings.Contains(err.Error(), "readLoopPeekFailLocked")
+}
+
+// isAlert knows what the other side said in TLS after the handshake.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// Reason is the text of an error without the URL that net/http puts before it,
+// and without queries inside.
+func Reason(err error) string {
+	var withURL *url.Error
+	for errors.As(err, &withURL) {
+		err = withURL.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no end within the timeout"
+	}
+	return RedactText(err.Error())
+}
+
+// Cause is the inner text of an error: without addresses, which say nothing
+// new, and without what may be secret in a URL.
+func Cause(err error) string {
+	var op *net.OpError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.As(err, &op) && op.Err != nil && op.Op != "remote error":
+		return RedactText(op.Err.Error())
+	}
+	return strings.TrimPrefix(Reason(err), "net/http: HTTP/1.x transport connection broken: ")
+}

@@ -1,0 +1,201 @@
+package reach
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Fetch is a document to ask for, over its redirects.
+type Fetch struct {
+	Request      *http.Request  // the first one, for any context
+	Route        Route          // its name and certificate are for the first host alone
+	MaxBody      int            // bytes, counted after decompression
+	MaxRedirects int            // 0: the default; negative: none is followed
+	Cookies      http.CookieJar // nil: none is kept from hop to hop
+	Job          bool           // wants its request done, and not to measure: it takes no turns, and walks circles
+}
+
+// Answer is what came back, as far as it came.
+type Answer struct {
+	URL     string // the last one asked, fit to be shown
+	Moved   bool   // it is not the first one
+	Status  int
+	Header  http.Header
+	Body    []byte // until the look is freed
+	Took    time.Duration
+	Reading bool // it was broken off in the body
+	Hops    int
+}
+
+// Fetch makes the request and follows where it leads, itself, because each hop
+// is a trip of its own, and because what a task sets is for its host alone.
+func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
+	begun := l.watch.now()
+	path := journey{first: what.Request.URL, most: what.MaxRedirects, cookies: what.Cookies}
+	if !what.Job {
+		path.seen = map[string]bool{}
+	}
+	for req := what.Request; req != nil && f == nil; {
+		path.arrive(req)
+		a.URL, a.Moved = RedactURL(req.URL), a.Hops > 0
+		a.Hops++
+		req, f = l.hop(ctx, &a, what, req, &path)
+	}
+	a.Took = l.watch.now() - begun
+	l.keep(a)
+	return a, f
+}
+
+// keep takes over what conditions and snapshots show of an answer.
+func (l *Look) keep(a Answer) {
+	l.Measure.Status = a.Status
+	l.Facts.Status, l.Facts.Header, l.Facts.Body = a.Status, a.Header, a.Body
+	l.Facts.Redirects, l.Facts.FinalURL = max(a.Hops-1, 0), a.URL
+	if len(l.Measure.Hops) == 1 {
+		l.Measure.Hops = nil // a line of its own is worth it where there are several
+	}
+	if a.Status != 0 {
+		l.KeepAnswer(a)
+	}
+}
+
+// KeepAnswer makes the snapshot one of this answer.
+func (l *Look) KeepAnswer(a Answer) {
+	l.Snapshot = func() *belfry.Snapshot {
+		return l.Secrets.Keep(strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))), a.Header, a.Body)
+	}
+}
+
+// hop asks once. When the answer leads elsewhere, next is where.
+func (l *Look) hop(ctx context.Context, a *Answer, what Fetch, req *http.Request, path *journey) (next *http.Request, f *Fault) {
+	if !what.Job {
+		leave, f := l.Turn(ctx, HostPort(req.URL))
+		if f != nil {
+			return nil, f
+		}
+		defer leave()
+	}
+	trip, status := l.Trip(), 0
+	defer func() { l.landed(req, trip, status) }()
+	transport, f := l.transportFor(ctx, trip, what.Route, req, path.left)
+	if f != nil {
+		return nil, f
+	}
+	resp, err := transport.RoundTrip(path.dressed(Traced(ctx, trip), req))
+	if err != nil {
+		l.SawRefused(err)
+		return nil, l.HTTPFault(ctx, trip, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	l.Saw(resp.TLS)
+	a.Status, a.Header, status = resp.StatusCode, resp.Header, resp.StatusCode
+	path.keep(req.URL, resp.Cookies())
+	if next, f = path.next(req, resp); f != nil || next != nil {
+		if !transport.DisableKeepAlives && resp.ContentLength <= Drained {
+			_, _ = io.CopyN(io.Discard, resp.Body, Drained)
+		}
+		return next, f
+	}
+	trip.Enter(StageBody)
+	f = l.read(ctx, trip, a, resp.Body, cmp.Or(what.MaxBody, belfry.DefaultMaxBody))
+	return nil, f
+}
+
+// Drained is how much of a body that nobody wants is read: of a redirect, so
+// that its connection can be used again.
+const Drained = 2 << 10
+
+// read takes the body, up to the limit. What is counted comes after
+// decompression, so a bomb ends at the limit too.
+func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, limit int) (f *Fault) {
+	to := l.Buffer()
+	_, err := to.ReadFrom(io.LimitReader(from, int64(limit)+1))
+	a.Body = to.Bytes()
+	switch {
+	case to.Len() > limit:
+		a.Body = a.Body[:limit]
+		f = Failing(belfry.CodeBodyTooLarge, "the body is over the limit of %d bytes (max_body)", limit)
+		f.Err = errors.New(f.Text)
+	case err != nil:
+		f = l.HTTPFault(ctx, trip, err)
+	}
+	a.Reading = f != nil
+	return f
+}
+
+// landed adds a hop to the measure.
+func (l *Look) landed(req *http.Request, trip *Trip, status int) {
+	l.Arrive(trip)
+	if len(l.Measure.Hops) < belfry.MaxHops {
+		phases, took, ip := trip.end()
+		l.Measure.Hops = append(l.Measure.Hops, belfry.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: belfry.Duration(took)})
+	}
+}
+
+// transportFor chooses the transport of a hop. Once the request has left its
+// host it has neither the certificate nor the name that were meant for that.
+func (l *Look) transportFor(ctx context.Context, t *Trip, r Route, req *http.Request, left bool) (*http.Transport, *Fault) {
+	if left {
+		r.ServerName, r.Cert, r.Key = "", "", ""
+	}
+	if r.Proxy != "" {
+		// The dialer sees the proxy's address, and never the target's. The
+		// proxy looks the name up again, and may be told something else then:
+		// a proxy that may reach what must not be reached guards by itself.
+		t.Enter(StageDNS)
+		addrs, err := l.net.lookup(ctx, req.URL.Hostname(), r.Family)
+		if err == nil {
+			err = l.net.Permit(addrs...)
+		}
+		if err != nil {
+			return nil, l.NetFault(ctx, t, err)
+		}
+		t.Enter(StageTurn)
+	}
+	return l.net.Transport(r)
+}
+
+// HTTPFault is NetFault with what only HTTP can say.
+func (l *Look) HTTPFault(ctx context.Context, t *Trip, err error) *Fault {
+	var proxy *errProxy
+	var op *net.OpError
+	switch {
+	case errors.As(err, &proxy) && (proxy.status == http.StatusForbidden || proxy.status == http.StatusProxyAuthRequired):
+		return &Fault{belfry.CheckError, belfry.CodeConfig, fmt.Sprintf("the proxy refused: it answered %d", proxy.status), err}
+	case errors.As(err, &proxy):
+		return &Fault{belfry.CheckFail, belfry.CodeConnectFailed, fmt.Sprintf("the proxy could not reach the target: it answered %d", proxy.status), err}
+	case errors.As(err, &op) && op.Op == "proxyconnect" && ownFault(err) == nil && CutShort(ctx) == nil:
+		return &Fault{belfry.CheckError, belfry.CodeNetwork, "the proxy cannot be reached: " + Cause(op.Err), err}
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return &Fault{belfry.CheckFail, belfry.CodeProtocol, "the headers are over the limit of 64 KiB", err}
+	}
+	f := l.NetFault(ctx, t, err)
+	if f.Outcome == belfry.CheckFail && t.isAsked() && (f.Code == belfry.CodeWrite && !IsTimeout(err) || f.Code == belfry.CodeProtocol) {
+		// TLS 1.3 refuses a client after the handshake. Whether its words or the
+		// end of the connection are seen first is chance.
+		f.Code, f.Text = belfry.CodeTLSHandshake, "the target asked for a certificate of the client (auth.cert) and then ended the connection: "+Cause(err)
+	}
+	return f
+}
+
+// HostPort is where a URL leads, with its port.
+func HostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "wss": "443"}[u.Scheme]
+	}
+	if port == "" {
+		port = "80"
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}

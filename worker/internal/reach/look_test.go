@@ -1,0 +1,77 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ok(context.Context) *Fault { return nil }
+
+func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := New(Options{})
+		starve := func() { n.pulse.note(n.pulse.beat.Load() + int64(beatEvery+beatLate+1)) }
+		run := func(how func(*Look)) belfry.Measure {
+			time.Sleep(time.Second) // so that what was before is over
+			l := n.Begin(t.Context(), belfry.Task{})
+			m := l.Run(t.Context(), func(context.Context) *Fault { how(l); return nil })
+			synctest.Wait()
+			return m
+		}
+		if m := run(func(*Look) {}); m.Starved || m.Outcome != belfry.CheckOK {
+			t.Errorf("%+v", m)
+		}
+		if m := run(func(*Look) { starve() }); !m.Starved || m.Outcome != belfry.CheckOK {
+			t.Errorf("%+v", m)
+		}
+		if m := run(func(l *Look) { l.Rest(); starve() }); m.Starved {
+			t.Errorf("starved by what is not measured: %+v", m)
+		}
+	})
+}
+
+func TestAPanicIsOurs(t *testing.T) {
+	t.Parallel()
+	l := New(Options{}).Begin(t.Context(), belfry.Task{})
+	l.Secrets.Add("verysecret")
+	m := l.Run(t.Context(), func(context.Context) *Fault { panic("at verysecret") })
+	if m.Outcome != belfry.CheckError || m.Code != belfry.CodeInternal || m.Message != "the check ended in a panic: at (secret)" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestALookWithoutADeadlineHasTheTasks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for given, want := range map[belfry.Duration]belfry.Duration{
+			0: belfry.DefaultCheckTimeout, belfry.Duration(time.Second): belfry.Duration(time.Second), 10 * belfry.MaxCheckTimeout: belfry.MaxCheckTimeout,
+		} {
+			ctx, cancel := Bounded(t.Context(), belfry.Task{Timeout: given})
+			begun := time.Now()
+			<-ctx.Done()
+			if took := belfry.Duration(time.Since(begun)); took != want || !errors.Is(context.Cause(ctx), worker.ErrTimeout) || CutShort(ctx) != nil {
+				t.Errorf("%s for %s: %v", took, given, context.Cause(ctx))
+			}
+			again, end := Bounded(ctx, belfry.Task{})
+			if again != ctx {
+				t.Error("what has a deadline has another")
+			}
+			end()
+			cancel()
+		}
+	})
+	if (New(Options{}).Begin(t.Context(), belfry.Task{})).Run(t.Context(), ok).Outcome != belfry.CheckOK {
+		t.Error("a look without a fault is not ok")
+	}
+}

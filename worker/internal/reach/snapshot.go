@@ -1,0 +1,66 @@
+package reach
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	maxStatusShown = 200
+	maxHeaderShown = 512
+	maxLookedAt    = 2 * belfry.MaxSnapshot
+)
+
+// Keep makes a snapshot of an answer.
+func (s *Secrets) Keep(status string, header http.Header, body []byte) *belfry.Snapshot {
+	snap := &belfry.Snapshot{}
+	snap.Status, _ = s.show(status, maxStatusShown)
+	snap.Headers, snap.Cut = s.keepHeaders(header)
+	text, cut := s.show(string(body[:min(len(body), maxLookedAt+1)]), belfry.MaxSnapshot)
+	snap.Body, snap.Cut = text, snap.Cut || cut
+	return snap
+}
+
+// show makes foreign text fit to be shown. It is cleaned before secrets are
+// looked for, because what is taken out could stand in the middle of one. And
+// more than is shown is looked at, so that no secret is cut in two and passes
+// as half of one.
+func (s *Secrets) show(text string, most int) (shown string, cut bool) {
+	cut = len(text) > maxLookedAt
+	text, short := belfry.CleanText(text[:min(len(text), maxLookedAt)], maxLookedAt)
+	text, cut = s.Hide(text), cut || short
+	if cut {
+		text = text[:max(0, len(text)-s.longest())]
+	}
+	shown, short = belfry.CleanText(s.Redact(text), most)
+	return shown, cut || short
+}
+
+func (s *Secrets) keepHeaders(header http.Header) (kept map[string]string, cut bool) {
+	if len(header) == 0 {
+		return nil, false
+	}
+	kept = map[string]string{}
+	names := slices.Sorted(maps.Keys(header))
+	if len(names) > belfry.MaxSnapshotLines {
+		names, cut = names[:belfry.MaxSnapshotLines], true
+	}
+	for _, name := range names {
+		if private.MatchString(name) {
+			continue
+		}
+		value := strings.Join(header[name], ", ")
+		if u, err := url.Parse(value); err == nil && u.Scheme != "" && u.Host != "" {
+			value = RedactURL(u)
+		}
+		text, short := s.show(value, maxHeaderShown)
+		shown, _ := s.show(name, maxHeaderShown)
+		kept[shown], cut = text, cut || short
+	}
+	return kept, cut
+}
