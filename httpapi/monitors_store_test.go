@@ -25,6 +25,7 @@ import (
 type scene struct {
 	httpapi.Service
 	clock  *storetest.Clock
+	store  *store.Store
 	worker string // session
 	url    string // of the API, if it stands between
 }
@@ -48,7 +49,7 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 			t.Error(err)
 		}
 	})
-	s := &scene{Service: st, clock: clock}
+	s := &scene{Service: st, clock: clock, store: st}
 	if !overHTTP {
 		return s
 	}
@@ -284,9 +285,14 @@ func told(t *testing.T, v any, err error) string {
 // database and one on a server cannot tell the difference.
 func TestMonitorsOverHTTPAreAsInTheStore(t *testing.T) {
 	t.Parallel()
+	alike(t, monitorSteps())
+}
+
+func alike(t *testing.T, steps []step) {
+	t.Helper()
 	direct, remote := newScene(t, false), newScene(t, true)
 	ctx := belfry.WithActor(t.Context(), "token:root")
-	for _, st := range monitorSteps() {
+	for _, st := range steps {
 		want, err := st.do(ctx, direct)
 		wanted := told(t, want, err)
 		got, err := st.do(t.Context(), remote)

@@ -213,7 +213,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		{[]any{"CloseSession", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.CloseSession(ctx, "s1") }},
 	}
-	for _, call := range append(calls, monitorCalls(c)...) {
+	for _, call := range slices.Concat(calls, cycleCalls(c), monitorCalls(c)) {
 		back, err := call.call(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", call.want[0], err)
@@ -270,7 +270,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Timeline": []belfry.Span(nil), "Incidents": belfry.Page[belfry.Incident]{}, "PageVersions": belfry.Page[belfry.PageVersion]{},
 		"Channels": belfry.Page[belfry.Channel]{}, "AlertRules": belfry.Page[belfry.AlertRule]{}, "Windows": belfry.Page[belfry.Window]{},
 		"StatusPages": belfry.Page[belfry.StatusPage]{}, "Alerts": belfry.Page[belfry.Alert]{}, "AlertTries": []belfry.AlertTry(nil),
-		"Window": belfry.Window{Off: true},
+		"Window": belfry.Window{Off: true}, "Cycles": belfry.Page[belfry.CycleStatus]{}, "CycleStatus": belfry.CycleStatus{},
 	}
 	for method, v := range empty {
 		b.when(method, func(context.Context, []any) (any, error) { return v, nil })
@@ -281,6 +281,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
 		"/v1/monitors", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
 		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
+		"/v1/cycles", "/v1/cycles/c",
 	} {
 		status, _, body := b.raw(t, "GET", path, "")
 		if status != 200 || strings.Contains(body, "null") || !strings.Contains(body, "[]") {

@@ -159,6 +159,7 @@ func (s *Server) routes() {
 	s.calendarRoutes()
 	s.backfillRoutes()
 	s.lookRoutes()
+	s.cycleRoutes()
 	s.monitorRoutes()
 	s.incidentRoutes()
 	s.pageRoutes()

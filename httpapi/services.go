@@ -63,6 +63,23 @@ type Lookout interface {
 	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
 }
 
+// Cycles shows tasks that have members, and steers their runs. They are saved
+// like any other task.
+type Cycles interface {
+	CycleStatus(ctx context.Context, namespace, name string) (belfry.CycleStatus, error)
+	Cycles(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error)
+	// RunCycle makes a job of a cycle now, beside its plan, unless one is under
+	// way or about to be.
+	RunCycle(ctx context.Context, namespace, name string) (belfry.Job, error)
+	// CancelCycle ends the run under way, and the member that runs.
+	CancelCycle(ctx context.Context, namespace, name, note string) (belfry.Selected, error)
+	// SkipMember leaves a member out of the run under way.
+	SkipMember(ctx context.Context, namespace, cycle, member string) (belfry.CycleRun, error)
+	// ResetTiming forgets when members last succeeded, in whatever cycle, and
+	// answers which. Without names it is all members of the cycle.
+	ResetTiming(ctx context.Context, namespace, cycle string, members ...string) ([]string, error)
+}
+
 // Monitors keeps what is watched, and what was seen of it.
 type Monitors interface {
 	CreateMonitor(ctx context.Context, m belfry.Monitor) (belfry.MonitorView, error)
@@ -227,6 +244,7 @@ type Service interface {
 	Calendars
 	Backfills
 	Lookout
+	Cycles
 	Monitors
 	Documents
 	Alerts

@@ -73,7 +73,7 @@ func (s *Server) taskRoutes() {
 		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
 			return belfry.Page[belfry.Task]{}, err
 		}
-		if err := oneOf("kind", in.Kind, belfry.Kinds...); err != nil {
+		if err := oneOf("kind", in.Kind, belfry.TaskKinds...); err != nil {
 			return belfry.Page[belfry.Task]{}, err
 		}
 		p, err := page(s.service.Tasks(ctx, f))

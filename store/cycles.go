@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -218,6 +219,9 @@ func (c *change) membersEnded(ends []memberEnd) error {
 
 func resultOfMember(run belfry.CycleRun, e memberEnd, now time.Time) belfry.MemberResult {
 	r := belfry.MemberResult{Task: run.Current, State: belfry.MemberOK, JobID: e.jobID, Attempts: e.attempts, StartedAt: e.claimedAt, EndedAt: now}
+	if e.attempts > 1 { // its attempts before count too
+		r.StartedAt = run.TurnAt
+	}
 	switch {
 	case e.state == belfry.JobFailed:
 		r.State, r.Error = belfry.MemberFailed, e.error
@@ -273,6 +277,7 @@ func (c *change) tellCycle(run belfry.CycleRun, j belfry.Job, s belfry.Settlemen
 	if !any {
 		return nil
 	}
+	n.Tags = j.Tags
 	if err := c.route(n, 0); err != nil || s.State != belfry.JobFailed {
 		return err
 	}
@@ -423,50 +428,173 @@ func (s *Store) CycleStatus(ctx context.Context, namespace, name string) (out be
 		return out, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		out = belfry.CycleStatus{}
 		t, err := s.cycle(ctx, tx, namespace, name)
-		if err != nil {
-			return err
+		if err == nil {
+			out, err = s.cycleStatus(ctx, tx, t, now)
 		}
-		out.Task = t
-		run, found, err := first(ctx, tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
-		if err != nil {
-			return err
-		}
-		if found {
-			out.Run, out.Done = &run, run.Position()
-		}
-		for _, m := range t.Cycle.Members {
-			timing, _, err := first(ctx, tx, scanTiming, `
-				select `+timingColumns+`
-				from tasks t
-				left join member_timing m on m.task_id = t.id
-				where t.namespace = $1 and t.name = $2`, t.Namespace, m.Task)
-			if err != nil {
-				return err
-			}
-			timing.Task = m.Task
-			status := belfry.MemberStatus{Member: m, Timing: timing.MemberTiming, DueAt: m.DueAt(timing.MemberTiming)}
-			if status.Due, status.Why = m.Due(timing.MemberTiming, now); timing.RunningJob != 0 {
-				status.Due, status.Why = false, fmt.Sprintf("it runs now, as job %d", timing.RunningJob)
-			}
-			out.Members = append(out.Members, status)
-		}
-		last, found, err := first(ctx, tx, scanJob, selectDone+` where task = $1 and task_id = $2 and output is not null order by id desc limit 1`, t.Name, t.ID)
-		if err != nil {
-			return err
-		}
-		if found {
-			out.LastJob, out.Last = last.ID, &belfry.CycleOutput{}
-			if err := (scanDoc{out.Last}).Scan(string(last.Output)); err != nil {
-				return err
-			}
-		}
-		next, _, err := first(ctx, tx, scanInt, `select next_at from schedules where task_id = $1 and next_at > 0 order by next_at limit 1`, t.ID)
-		out.NextAt = instant(next)
 		return err
 	})
 	return out, err
+}
+
+// Cycles lists cycles by name.
+func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.Page[belfry.CycleStatus], err error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return p, err
+	}
+	w.and("kind = ?", string(belfry.KindCycle))
+	now, err := s.Now(ctx)
+	if err != nil {
+		return p, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		tasks, err := collect(ctx, tx, s.scanTask, `
+			select `+taskColumns+`
+			from tasks
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.args...)
+		if err != nil {
+			return err
+		}
+		found := page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
+		p = belfry.Page[belfry.CycleStatus]{Items: make([]belfry.CycleStatus, len(found.Items)), Next: found.Next}
+		for i, t := range found.Items {
+			if p.Items[i], err = s.cycleStatus(ctx, tx, t, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return p, err
+}
+
+func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.Time) (out belfry.CycleStatus, err error) {
+	out = belfry.CycleStatus{Task: t.Redacted()}
+	run, found, err := first(ctx, tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
+	if err != nil {
+		return out, err
+	}
+	if found {
+		out.Run, out.Done = &run, run.Position()
+	}
+	timings, err := s.timings(ctx, tx, t)
+	if err != nil {
+		return out, err
+	}
+	for _, m := range t.Cycle.Members {
+		timing := timings[m.Task]
+		status := belfry.MemberStatus{Member: m, Timing: timing, DueAt: m.DueAt(timing)}
+		if status.Due, status.Why = m.Due(timing, now); timing.RunningJob != 0 {
+			status.Due, status.Why = false, fmt.Sprintf("it runs now, as job %d", timing.RunningJob)
+		}
+		out.Members = append(out.Members, status)
+	}
+	last, found, err := first(ctx, tx, scanJob, selectDone+` where task = $1 and task_id = $2 and output is not null order by id desc limit 1`, t.Name, t.ID)
+	if err != nil {
+		return out, err
+	}
+	if found {
+		out.LastJob, out.Last = last.ID, &belfry.CycleOutput{}
+		if err := (scanDoc{out.Last}).Scan(string(last.Output)); err != nil {
+			return out, err
+		}
+	}
+	next, _, err := first(ctx, tx, scanInt, `select next_at from schedules where task_id = $1 and next_at > 0 order by next_at limit 1`, t.ID)
+	out.NextAt = instant(next)
+	return out, err
+}
+
+// timings is when each member of a cycle last succeeded.
+func (s *Store) timings(ctx context.Context, tx Tx, t belfry.Task) (map[string]belfry.MemberTiming, error) {
+	names := make([]string, len(t.Cycle.Members))
+	byName := make(map[string]belfry.MemberTiming, len(names))
+	for i, m := range t.Cycle.Members {
+		names[i], byName[m.Task] = m.Task, belfry.MemberTiming{Task: m.Task}
+	}
+	rows, err := collect(ctx, tx, scanTiming, `
+		select `+timingColumns+`
+		from tasks t
+		join member_timing m on m.task_id = t.id
+		where t.namespace = $1 and `+s.sql.In("t.name", 2), t.Namespace, s.sql.List(names))
+	for _, r := range rows {
+		byName[r.Task] = r.MemberTiming
+	}
+	return byName, err
+}
+
+// RunCycle makes a job of a cycle now, beside its plan, unless one is under way
+// or about to be.
+func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.Job, err error) {
+	namespace = namespaceOr(namespace)
+	err = s.write(ctx, "run cycle", func(c *change) error {
+		if _, err := c.lockTask(namespace, name); err != nil { // two who ask get one
+			return err
+		}
+		t, err := s.cycle(ctx, c.tx, namespace, name)
+		if err != nil {
+			return err
+		}
+		live, err := s.liveCycles(ctx, c.tx, t)
+		if err != nil {
+			return err
+		}
+		if len(live) > 0 {
+			return belfry.Errorf(belfry.Conflict, "cycle %q is under way, as job %d", name, live[0]).
+				WithHint("belfry cycle show %s, or belfry cycle cancel %s", name, name)
+		}
+		ins, err := c.prepare([]belfry.NewJob{{Namespace: namespace, Task: name}})
+		if err != nil {
+			return err
+		}
+		ins[0].Trigger = belfry.TriggerManual
+		j = ins[0].Job
+		if _, err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
+			return err
+		}
+		return c.audit("run", "task", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
+	})
+	return j, err
+}
+
+// CancelCycle ends the run of a cycle that is under way, and one that is about
+// to begin. The member that runs is asked to end.
+func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (out belfry.Selected, err error) {
+	namespace = namespaceOr(namespace)
+	var live []int64
+	err = s.db.Read(ctx, func(tx Tx) error {
+		t, err := s.cycle(ctx, tx, namespace, name)
+		if err == nil {
+			live, err = s.liveCycles(ctx, tx, t)
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	if len(live) == 0 {
+		return out, notUnderWay(name)
+	}
+	return s.CancelJobs(ctx, namespace, belfry.Selection{IDs: live, Note: note})
+}
+
+// liveCycles are the jobs of a cycle that are under way, or about to be.
+func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, error) {
+	return collect(ctx, tx, scanInt, `
+		select job_id
+		from cycle_runs
+		where task_id = $1
+		union
+		select id
+		from jobs
+		where kind = 'cycle' and state = 'ready' and task_id = $1
+		order by 1
+		limit `+strconv.Itoa(belfry.MaxBatch), t.ID)
+}
+
+func notUnderWay(name string) error {
+	return belfry.Errorf(belfry.Conflict, "cycle %q is not under way", name).WithHint("belfry cycle run %s", name)
 }
 
 // SkipMember leaves a member out of the run that is under way. If it is its
@@ -482,7 +610,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 			return err
 		}
 		if !found {
-			return belfry.Errorf(belfry.Conflict, "cycle %q is not under way", name)
+			return notUnderWay(name)
 		}
 		place := slices.IndexFunc(run.Members, func(m belfry.Member) bool { return m.Task == member })
 		switch {

@@ -28,6 +28,8 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w belfry.W
 			return nil
 		case row.State == belfry.JobRunning:
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
+		case row.Kind == belfry.KindCycle && row.State == belfry.JobWaiting:
+			return s.whyCycle(ctx, tx, row.Job, &w)
 		}
 		return s.whyWaiting(ctx, tx, row, now, &w)
 	})
@@ -73,6 +75,43 @@ func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Ti
 	return nil
 }
 
+// whyCycle says which member a cycle is at, and what that one waits for.
+func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why) error {
+	run, found, err := first(ctx, tx, scanRun, `select doc from cycle_runs where job_id = $1`, j.ID)
+	if err != nil {
+		return err
+	}
+	w.Next = "belfry cycle show " + j.Task
+	if !found || run.Current == "" {
+		w.Summary = "Its members run."
+		return nil
+	}
+	id := run.MemberJob
+	if id == 0 {
+		id = run.WaitsFor
+	}
+	member, err := s.job(ctx, tx, belfry.AnyNamespace, id)
+	if err != nil {
+		return err
+	}
+	at := string(member.State)
+	switch member.State {
+	case belfry.JobScheduled:
+		at += ", due at " + member.DueAt.Format(time.RFC3339)
+	case belfry.JobRunning:
+		at += " since " + member.ClaimedAt.Format(time.RFC3339)
+	}
+	done := fmt.Sprintf("%d of %d members are done", run.Position(), len(run.Members))
+	check := belfry.Check{Name: "member " + run.Current + " runs", OK: member.State == belfry.JobRunning || member.State == belfry.JobWaiting, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
+	w.Summary = fmt.Sprintf("Its members run: %s, and it is at %s: job %d is %s.", done, run.Current, id, at)
+	if run.WaitsFor != 0 {
+		check = belfry.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
+		w.Summary = fmt.Sprintf("Its members run: %s, and it waits until another cycle has run %s: job %d is %s.", done, run.Current, id, at)
+	}
+	w.Checks = append(w.Checks, check)
+	return nil
+}
+
 // whyWaiting walks through what stands between a job and its start.
 func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time, w *belfry.Why) error {
 	queue, err := s.queue(ctx, tx, row.Queue)
@@ -92,18 +131,24 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 		dueCheck(row.Job, now),
 		belfry.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
 		belfry.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
-		belfry.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
-			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"},
 	)
-	w.Checks = append(w.Checks, workerChecks(row.Job, workers, w)...)
-	if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
-		return err
+	if row.Kind != belfry.KindCycle { // which no worker takes, and no limit of a queue holds back
+		w.Checks = append(w.Checks, belfry.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
+			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
+		w.Checks = append(w.Checks, workerChecks(row.Job, workers, w)...)
+		if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
+			return err
+		}
 	}
 	for _, c := range w.Checks {
 		if !c.OK {
 			w.Summary, w.Next = fmt.Sprintf("It waits because this is not so: %s (%s).", c.Name, c.Detail), c.Fix
 			return nil
 		}
+	}
+	if row.Kind == belfry.KindCycle {
+		w.Summary, w.Next = "Nothing stands in its way: a node with the role engine begins it.", "belfry cycle show "+row.Task
+		return nil
 	}
 	w.Summary, w.Next = "Nothing stands in its way: a worker should claim it now.", fmt.Sprintf("belfry job show %d", row.ID)
 	return nil

@@ -283,6 +283,8 @@ func jobRow(g *grid, s *conn, j belfry.Job, now time.Time) []string {
 		took = span(now.Sub(j.ClaimedAt))
 	case !j.FinishedAt.IsZero() && !j.ClaimedAt.IsZero():
 		took = span(j.FinishedAt.Sub(j.ClaimedAt))
+	case j.Kind == belfry.KindCycle && len(j.Output) > 0: // which nobody claims
+		took = span(outputOf(j).Took.D())
 	}
 	try := ""
 	if j.Attempt > 0 {
@@ -397,7 +399,11 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", when(j.DueAt, now),
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
 		"attempts", fmt.Sprintf("%d begun, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts), "timeout", j.Timeout.String(),
-		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "input", string(j.Input), "output", clip(string(j.Output), 2000))
+		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "input", string(j.Input), "output", outputText(j))
+	if members := outputOf(j).Members; j.Kind == belfry.KindCycle && len(members) > 0 {
+		fmt.Fprintln(w)
+		c.drawResults(w, members)
+	}
 	if len(attempts) == 0 {
 		return
 	}
@@ -415,6 +421,14 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		g.row(strconv.Itoa(a.Number), g.state(string(a.Outcome)), a.Worker, stamp(began), span(a.EndedAt.Sub(began)), exit, clip(a.Error, 80))
 	}
 	g.write(w)
+}
+
+// outputText is the output of a job. That of a cycle is shown by its members.
+func outputText(j belfry.Job) string {
+	if j.Kind == belfry.KindCycle && len(j.Output) > 0 {
+		return tally(outputOf(j))
+	}
+	return clip(string(j.Output), 2000)
 }
 
 func (c *cli) jobLogs() *cobra.Command {

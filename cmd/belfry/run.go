@@ -52,8 +52,11 @@ commands of a server that is not on this machine want --allow-commands.`,
 		if err != nil {
 			return err
 		}
-		if t.Kind == belfry.KindFunc {
+		switch t.Kind {
+		case belfry.KindFunc:
 			return c.runElsewhere(ctx, s, t, raw)
+		case belfry.KindCycle:
+			return belfry.Errorf(belfry.Invalid, "task %q is a cycle, whose members run where workers are", t.Name).WithHint("belfry cycle run %s --wait", t.Name)
 		}
 		return c.runHere(ctx, s, t, raw)
 	})

@@ -298,8 +298,8 @@ func (c *cli) definition(path, what string, v any) error {
 
 // adviseWorkers says, on stderr, when nobody is there to run a new task.
 func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
-	if s.direct {
-		return // nobody runs anything now, and that is no surprise
+	if s.direct || t.Kind == belfry.KindCycle {
+		return // nobody runs anything now, and that is no surprise; and cycles are run by no worker
 	}
 	workers, err := s.Workers(ctx, false)
 	if err != nil {
@@ -382,6 +382,12 @@ func what(t belfry.Task) string {
 		return "grpc " + strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
 	case t.WebSocket != nil:
 		return t.WebSocket.URL
+	case t.Cycle != nil:
+		names := make([]string, len(t.Cycle.Members))
+		for i, m := range t.Cycle.Members {
+			names[i] = m.Task
+		}
+		return strings.Join(names, ", ")
 	}
 	return t.Description
 }
@@ -420,7 +426,11 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 			"expects", strings.Join(h.ExpectStatus, ", "), "body must match", h.ExpectBody)
 	}
 	if t.Command == nil && t.HTTP == nil && t.Kind != belfry.KindFunc {
-		pairs = append(pairs, "target", what(t))
+		name := "target"
+		if t.Kind == belfry.KindCycle {
+			name = "members"
+		}
+		pairs = append(pairs, name, what(t))
 	}
 	pairs = append(pairs, "conditions", strings.Join(t.Conditions, "\n"), "warnings", strings.Join(t.Warnings, "\n"),
 		"generation", strconv.FormatInt(t.Generation, 10), "created", stamp(t.CreatedAt), "updated", stamp(t.UpdatedAt))

@@ -283,4 +283,77 @@ func init() {
 			}
 		}
 	})
+
+	add("cycles are listed by name, with their status", func(b *bench) {
+		r := b.ring("two", hourly("a"), hourly("b"))
+		r.ring("one", hourly("a"), belfry.Member{Task: "c"})
+		r.ring("three", belfry.Member{Task: "b"})
+		r.run("two")
+		want(b, "order", r.works(well), "a b")
+		j := r.run("one")
+		list := func(cursor string) (names string, p belfry.Page[belfry.CycleStatus]) {
+			p = must(b.st.Cycles(b.ctx, belfry.DocumentFilter{Paging: belfry.Paging{Limit: 2, Cursor: cursor}}))(b)
+			for _, s := range p.Items {
+				names += s.Task.Name + " "
+			}
+			return names, p
+		}
+		names, p := list("")
+		want(b, "first page", names, "one three ")
+		one := p.Items[0]
+		want(b, "its run", one.Run.JobID, j.ID)
+		want(b, "current", one.Run.Current, "c")
+		want(b, "done", one.Done, 1)
+		want(b, "a is due in the one", one.Members[0].Due, false)
+		want(b, "c runs", strings.Contains(one.Members[1].Why, "it runs now"), true)
+		want(b, "b is due in the three", p.Items[1].Members[0].Due, true)
+		names, p = list(p.Next)
+		want(b, "second page", names, "two ")
+		want(b, "last", p.Items[0].Last.OK, 2)
+		want(b, "next page", p.Next, "")
+	})
+
+	add("a cycle is run beside its plan, once at a time, and canceled by its name", func(b *bench) {
+		r := b.ring("all", hourly("a"), belfry.Member{Task: "b"})
+		wantCode(b, second(b.st.CancelCycle(b.ctx, "default", "all", "")), belfry.Conflict, "not under way")
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "a")), belfry.Conflict, "no cycle")
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "none")), belfry.NotFound)
+		ready := must(b.st.RunCycle(b.ctx, "", "all"))(b)
+		want(b, "trigger", ready.Trigger, belfry.TriggerManual)
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), belfry.Conflict, "under way")
+		want(b, "canceled before it began", must(b.st.CancelCycle(b.ctx, "default", "all", ""))(b).IDs[0], ready.ID)
+		b.wantState(ready.ID, belfry.JobCanceled)
+		j := must(b.st.RunCycle(b.ctx, "default", "all"))(b)
+		must(b.st.StartCycles(b.ctx))(b)
+		wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), belfry.Conflict, fmt.Sprintf("job %d", j.ID))
+		want(b, "canceled", must(b.st.CancelCycle(b.ctx, "default", "all", "enough"))(b).IDs[0], j.ID)
+		if done := b.wantState(j.ID, belfry.JobCanceled); !strings.Contains(done.Note, "enough") {
+			b.Fatal(done.Note)
+		}
+		want(b, "order", r.works(well), "")
+	})
+
+	add("why a cycle waits is told by its member", func(b *bench) {
+		r := b.ring("one", hourly("a"))
+		r.ring("two", hourly("a"))
+		why := func(id int64, summary, next string) {
+			b.Helper()
+			w := must(b.st.Why(b.ctx, "default", id))(b)
+			if !strings.Contains(w.Summary, summary) || !strings.Contains(w.Next, next) {
+				b.Fatalf("%+v", w)
+			}
+		}
+		one := must(b.st.RunCycle(b.ctx, "default", "one"))(b)
+		why(one.ID, "a node with the role engine begins it", "belfry cycle show one")
+		must(b.st.PauseQueue(b.ctx, "default", ""))(b)
+		why(one.ID, "queue is not paused", "belfry queue resume")
+		must(b.st.ResumeQueue(b.ctx, "default"))(b)
+		must(b.st.StartCycles(b.ctx))(b)
+		two := r.run("two")
+		why(one.ID, "0 of 1 members are done, and it is at a: job", "belfry cycle show one")
+		why(two.ID, "waits until another cycle has run a", "belfry cycle show two")
+		r.claim(r.session, 1)
+		why(one.ID, "is running since", "belfry cycle show one")
+		want(b, "check", must(b.st.Why(b.ctx, "default", one.ID))(b).Checks[0].OK, true)
+	})
 }

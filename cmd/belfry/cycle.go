@@ -1,0 +1,473 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) cycleCmd() *cobra.Command {
+	return noun("cycle", "Tasks that run one after another: create, show, run", []string{"cycles"},
+		c.cycleCreate(), c.cycleList(), c.cycleShow(), c.cycleUpdate(), c.cycleRun(), c.cycleWhy(), c.cycleSkip(), c.cycleCancel(), c.cycleReset())
+}
+
+func (c *cli) cycleList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List cycles and where they stand", Args: cobra.NoArgs}
+	limit := limitFlag(cmd)
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.CycleStatus], error) {
+			return s.Cycles(ctx, belfry.DocumentFilter{Paging: pg, Namespace: s.namespace})
+		})
+		if err != nil {
+			return err
+		}
+		defer c.more(p.Next, len(p.Items))
+		return c.emit(p, func(w io.Writer) {
+			if len(p.Items) == 0 {
+				fmt.Fprintln(c.stderr, "no cycles; try: belfry cycle create NAME --member TASK --member TASK --every 1h")
+				return
+			}
+			g := c.grid("NAME", "MEMBERS", "DUE", "UNDER WAY", "LAST", "NEXT")
+			for _, v := range p.Items {
+				due := 0
+				for _, m := range v.Members {
+					if m.Due {
+						due++
+					}
+				}
+				last := ""
+				if v.Last != nil {
+					last = tally(*v.Last)
+				}
+				g.row(s.label(v.Task.Namespace, v.Task.Name), strconv.Itoa(len(v.Members)), strconv.Itoa(due), runText(v), last, ago(v.NextAt, s.now))
+			}
+			g.write(w)
+		})
+	})
+	return cmd
+}
+
+// tally is how the members of a run ended, in a line.
+func tally(o belfry.CycleOutput) string {
+	return fmt.Sprintf("%d ok, %d failed, %d skipped", o.OK, o.Failed, o.Skipped)
+}
+
+// runText is where the run under way is, in a line.
+func runText(v belfry.CycleStatus) string {
+	if v.Run == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d done, %s", v.Done, len(v.Run.Members), v.Run.Current)
+}
+
+func (c *cli) cycleShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Aliases: []string{"get", "status"}, Short: "Show a cycle: its run under way, the last one, and which members are due", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			v, err := s.CycleStatus(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			if c.output != "table" {
+				return c.emit(v, nil)
+			}
+			p, err := allPages(0, func(pg belfry.Paging) (belfry.Page[belfry.Schedule], error) {
+				return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: ns, Task: v.Task.Name})
+			})
+			if err != nil {
+				return err
+			}
+			last := ""
+			if v.Last != nil {
+				j, err := s.Job(ctx, ns, v.LastJob)
+				if err != nil {
+					return err
+				}
+				last = fmt.Sprintf("job %d %s %s, %s in %s", j.ID, j.State, ago(j.FinishedAt, s.now), tally(*v.Last), span(v.Last.Took.D()))
+			}
+			c.drawCycle(c.stdout, s, v, p.Items, last)
+			return nil
+		}),
+	}
+}
+
+func (c *cli) drawCycle(w io.Writer, s *conn, v belfry.CycleStatus, schedules []belfry.Schedule, last string) {
+	stagger := ""
+	if v.Task.Cycle != nil && v.Task.Cycle.Stagger > 0 {
+		stagger = "up to " + v.Task.Cycle.Stagger.String()
+	}
+	var times []string
+	for _, sc := range schedules {
+		text := fmt.Sprintf("%s (schedule %s)", sc.RuleText(), sc.Name)
+		if sc.State != belfry.ScheduleActive {
+			text += ", " + string(sc.State)
+		}
+		times = append(times, text)
+	}
+	pairs := []string{
+		"name", v.Task.Name, "namespace", v.Task.Namespace, "description", v.Task.Description, "stagger", stagger,
+		"when", strings.Join(times, "\n"), "next", when(v.NextAt, s.now), "last", last,
+	}
+	if r := v.Run; r != nil {
+		pairs = append(pairs, "under way", fmt.Sprintf("job %d, begun %s, %d of %d done", r.JobID, ago(r.StartedAt, s.now), v.Done, len(r.Members)),
+			"current", currentText(*r, s.now), "remaining", strings.Join(r.Remaining(), ", "))
+		if len(r.Skip) > 0 {
+			pairs = append(pairs, "left out", strings.Join(r.Skip, ", ")+" by "+r.SkippedBy)
+		}
+	}
+	c.pairs(w, pairs...)
+
+	fmt.Fprintln(w)
+	g := c.grid("MEMBER", "EVERY", "DUE", "LAST OK", "ON FAILURE", "WHY")
+	for _, m := range v.Members {
+		every, due := "", "no"
+		if m.Every > 0 {
+			every = m.Every.String()
+		}
+		if m.Due {
+			due = "yes"
+		}
+		g.row(m.Task, every, due, ago(m.Timing.SucceededAt, s.now), string(m.OnFailure), m.Why)
+	}
+	g.write(w)
+
+	switch {
+	case v.Run != nil && len(v.Run.Results) > 0:
+		fmt.Fprintf(w, "\nResults so far, of job %d:\n", v.Run.JobID)
+		c.drawResults(w, v.Run.Results)
+	case v.Run == nil && v.Last != nil:
+		fmt.Fprintf(w, "\nResults of job %d:\n", v.LastJob)
+		c.drawResults(w, v.Last.Members)
+	}
+}
+
+// currentText is the member that runs, or is next, and what it waits for.
+func currentText(r belfry.CycleRun, now time.Time) string {
+	switch {
+	case r.WaitsFor != 0:
+		return fmt.Sprintf("%s, waits for job %d of another cycle", r.Current, r.WaitsFor)
+	case r.TurnAt.After(now):
+		return fmt.Sprintf("%s, job %d, begins %s", r.Current, r.MemberJob, ago(r.TurnAt, now))
+	case r.MemberJob != 0:
+		return fmt.Sprintf("%s, job %d", r.Current, r.MemberJob)
+	}
+	return r.Current
+}
+
+func (c *cli) drawResults(w io.Writer, results []belfry.MemberResult) {
+	g := c.grid("MEMBER", "RESULT", "TOOK", "TRIES", "JOB", "NOTE")
+	for _, r := range results {
+		took, tries, job := "", "", ""
+		if !r.StartedAt.IsZero() {
+			took = span(r.EndedAt.Sub(r.StartedAt))
+		}
+		if r.Attempts > 0 {
+			tries = strconv.Itoa(r.Attempts)
+		}
+		if r.JobID > 0 {
+			job = strconv.FormatInt(r.JobID, 10)
+		}
+		g.row(r.Task, g.state(string(r.State)), took, tries, job, clip(or(r.Error, r.Reason), 100))
+	}
+	g.write(w)
+}
+
+func (c *cli) cycleRun() *cobra.Command {
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use: "run NAME", Aliases: []string{"trigger"}, Short: "Run a cycle now, beside its plan", Args: cobra.ExactArgs(1),
+		Long: `Run a cycle now, beside its plan. Members that are not due are left out. A cycle
+that is under way, or about to be, is not begun a second time.
+
+With --wait each member is shown as it ends, and the exit code is 0 when all
+went well or nothing was due, and 1 when not.`,
+		Example: `  belfry cycle run nightly --wait
+  belfry cycle reset-timing nightly report && belfry cycle run nightly`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			j, err := s.RunCycle(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			if w.wait {
+				return c.waitForCycle(ctx, s, j, w.timeout)
+			}
+			return c.emit(belfry.Enqueued{Job: j}, func(out io.Writer) {
+				fmt.Fprintf(out, "job %d created, %s\n", j.ID, j.State)
+				fmt.Fprintf(c.stderr, "try: belfry cycle show %s\n", j.Task)
+			})
+		}),
+	}
+	w.add(cmd.Flags())
+	return cmd
+}
+
+// waitForCycle shows each member as it ends, and then how the cycle ended.
+func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout string) error {
+	var limit belfry.Duration
+	if err := duration(func(string) bool { return timeout != "" }, "wait-timeout", timeout, &limit); err != nil {
+		return err
+	}
+	if limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, limit.D())
+		defer stop()
+	}
+	if s.direct {
+		fmt.Fprintln(c.stderr, "note: no server runs, so nobody runs jobs until one does")
+	}
+	shown := 0
+	for {
+		done, results, err := cycleSoFar(ctx, s, j)
+		if err == nil {
+			if c.output == "table" && len(results) > shown {
+				c.drawEnded(results[shown:])
+				shown = len(results)
+			}
+			if done.State.Final() {
+				return c.cycleEnded(done)
+			}
+			err = sleepOr(ctx, followPace)
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return belfry.Errorf(belfry.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func sleepOr(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// cycleSoFar is a cycle's job and what became of its members.
+func cycleSoFar(ctx context.Context, s *conn, j belfry.Job) (now belfry.Job, results []belfry.MemberResult, err error) {
+	if now, err = s.Job(ctx, j.Namespace, j.ID); err != nil {
+		return now, nil, err
+	}
+	if now.State.Final() {
+		return now, outputOf(now).Members, nil
+	}
+	v, err := s.CycleStatus(ctx, j.Namespace, j.Task)
+	if err == nil && v.Run != nil && v.Run.JobID == j.ID {
+		results = v.Run.Results
+	}
+	return now, results, err
+}
+
+// outputOf is what came of a cycle. One that was canceled has none.
+func outputOf(j belfry.Job) (o belfry.CycleOutput) {
+	_ = json.Unmarshal(j.Output, &o)
+	return o
+}
+
+func (c *cli) drawEnded(results []belfry.MemberResult) {
+	paint := painter(c.colorOn(c.stdout))
+	for _, r := range results {
+		line := r.Task + " " + paint(stateStyle(string(r.State)), string(r.State))
+		if !r.StartedAt.IsZero() {
+			line += " after " + span(r.EndedAt.Sub(r.StartedAt))
+		}
+		if r.Attempts > 1 {
+			line += fmt.Sprintf(", %d tries", r.Attempts)
+		}
+		if r.JobID > 0 {
+			line += fmt.Sprintf(" (job %d)", r.JobID)
+		}
+		if note := or(r.Error, r.Reason); note != "" {
+			line += ": " + clip(note, 200)
+		}
+		fmt.Fprintln(c.stdout, line)
+	}
+}
+
+func (c *cli) cycleEnded(j belfry.Job) error {
+	err := c.emit(j, func(w io.Writer) {
+		paint := painter(c.colorOn(c.stdout))
+		fmt.Fprintf(w, "job %d %s", j.ID, paint(stateStyle(string(j.State)), string(j.State)))
+		if len(j.Output) > 0 {
+			o := outputOf(j)
+			fmt.Fprintf(w, " after %s: %s", span(o.Took.D()), tally(o))
+		}
+		if j.Note != "" {
+			fmt.Fprintf(w, " (%s)", j.Note)
+		}
+		fmt.Fprintln(w)
+	})
+	if err == nil && j.State != belfry.JobSucceeded && j.Reason != belfry.ReasonNothingDue {
+		return exitStatus(exitFailed)
+	}
+	return err
+}
+
+// memberWhy is what why answers.
+type memberWhy struct {
+	belfry.MemberStatus
+	Run string `json:"run,omitempty"` // what becomes of it in the run under way
+}
+
+func (c *cli) cycleWhy() *cobra.Command {
+	return &cobra.Command{
+		Use: "why NAME MEMBER", Short: "Say why a member is due or not, and when it will be", Args: cobra.ExactArgs(2),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			v, err := s.CycleStatus(ctx, ns, args[0])
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(v.Members, func(m belfry.MemberStatus) bool { return m.Task == args[1] })
+			if i < 0 {
+				return belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", v.Task.Name, args[1]).WithHint("see: belfry cycle show %s", v.Task.Name)
+			}
+			why := memberWhy{v.Members[i], inRun(v, args[1])}
+			return c.emit(why, func(w io.Writer) { c.drawMember(w, v, why, s.now) })
+		}),
+	}
+}
+
+// inRun is what becomes of a member in the run under way.
+func inRun(v belfry.CycleStatus, member string) string {
+	if v.Run == nil {
+		return ""
+	}
+	r := *v.Run
+	place := slices.IndexFunc(r.Members, func(m belfry.Member) bool { return m.Task == member })
+	switch {
+	case place < 0:
+		return "it is no member of this run, which began before an edit"
+	case place < len(r.Results):
+		return strings.TrimSuffix(fmt.Sprintf("%s, %s", r.Results[place].State, or(r.Results[place].Error, r.Results[place].Reason)), ", ")
+	case slices.Contains(r.Skip, member):
+		return "to be left out, by " + r.SkippedBy
+	case place == len(r.Results) && r.WaitsFor != 0:
+		return fmt.Sprintf("its turn; it waits for job %d of another cycle", r.WaitsFor)
+	case place == len(r.Results):
+		return fmt.Sprintf("its turn, as job %d", r.MemberJob)
+	}
+	return fmt.Sprintf("its turn comes after %s", r.Members[place-1].Task)
+}
+
+func (c *cli) drawMember(w io.Writer, v belfry.CycleStatus, m memberWhy, now time.Time) {
+	due, next := "is due", ""
+	if !m.Due {
+		due, next = "is not due", fmt.Sprintf("belfry cycle reset-timing %s %s", v.Task.Name, m.Task)
+	}
+	if m.Timing.RunningJob != 0 {
+		next = fmt.Sprintf("belfry job why %d", m.Timing.RunningJob)
+	}
+	fmt.Fprintf(w, "%s %s: %s\n", m.Task, due, m.Why)
+	every := ""
+	if m.Every > 0 {
+		every = fmt.Sprintf("%s, or up to %s sooner", m.Every, m.Slack())
+	}
+	run := ""
+	if v.Run != nil {
+		run = fmt.Sprintf("job %d: %s", v.Run.JobID, m.Run)
+	}
+	c.pairs(w, "every", every, "last ok", when(m.Timing.SucceededAt, now), "due at", when(m.DueAt, now), "under way", run, "next cycle", when(v.NextAt, now))
+	if next != "" {
+		fmt.Fprintf(w, "try: %s\n", next)
+	}
+}
+
+func (c *cli) cycleSkip() *cobra.Command {
+	return &cobra.Command{
+		Use: "skip-member NAME MEMBER", Aliases: []string{"skip"}, Short: "Leave a member out of the run under way; if it runs, it is asked to end", Args: cobra.ExactArgs(2),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			run, err := s.SkipMember(ctx, ns, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return c.emit(run, func(w io.Writer) { fmt.Fprintf(w, "member %s is left out of job %d\n", args[1], run.JobID) })
+		}),
+	}
+}
+
+func (c *cli) cycleCancel() *cobra.Command {
+	var note string
+	cmd := &cobra.Command{
+		Use: "cancel NAME", Short: "End the run of a cycle that is under way, and the member that runs", Args: cobra.ExactArgs(1),
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			done, err := s.CancelCycle(ctx, ns, args[0], note)
+			if err != nil {
+				return err
+			}
+			return c.emit(done, func(w io.Writer) {
+				for _, id := range done.IDs {
+					fmt.Fprintf(w, "job %d canceled\n", id)
+				}
+				for id, why := range done.Left {
+					fmt.Fprintf(c.stderr, "job %d left as it is: %s\n", id, why)
+				}
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the job")
+	return cmd
+}
+
+func (c *cli) cycleReset() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "reset-timing NAME [MEMBER...]", Aliases: []string{"reset"}, Short: "Forget when members last succeeded, so that they are due", Args: cobra.MinimumNArgs(1),
+		Long: `Forget when members last succeeded, so that they are due when the cycle runs next.
+It is forgotten for every cycle that has them.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			if all == (len(args) > 1) {
+				return belfry.InvalidField("MEMBER", "", "is missing", "name members, or --all for all of the cycle")
+			}
+			reset, err := s.ResetTiming(ctx, ns, args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			return c.emit(struct {
+				Members []string `json:"members"`
+			}{reset}, func(w io.Writer) {
+				for _, m := range reset {
+					fmt.Fprintf(w, "member %s is due\n", m)
+				}
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all members of the cycle")
+	return cmd
+}

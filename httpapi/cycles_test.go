@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// What a [fake] answers about cycles.
+
+func (f *fake) CycleStatus(ctx context.Context, ns, name string) (belfry.CycleStatus, error) {
+	return reply[belfry.CycleStatus](ctx, f, "CycleStatus", ns, name)
+}
+func (f *fake) Cycles(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error) {
+	return reply[belfry.Page[belfry.CycleStatus]](ctx, f, "Cycles", q)
+}
+func (f *fake) RunCycle(ctx context.Context, ns, name string) (belfry.Job, error) {
+	return reply[belfry.Job](ctx, f, "RunCycle", ns, name)
+}
+func (f *fake) CancelCycle(ctx context.Context, ns, name, note string) (belfry.Selected, error) {
+	return reply[belfry.Selected](ctx, f, "CancelCycle", ns, name, note)
+}
+func (f *fake) SkipMember(ctx context.Context, ns, cycle, member string) (belfry.CycleRun, error) {
+	return reply[belfry.CycleRun](ctx, f, "SkipMember", ns, cycle, member)
+}
+func (f *fake) ResetTiming(ctx context.Context, ns, cycle string, members ...string) ([]string, error) {
+	return reply[[]string](ctx, f, "ResetTiming", ns, cycle, members)
+}
+
+// cycleCalls are those about cycles.
+func cycleCalls(c *Client) []exchange {
+	shown := filled[belfry.CycleStatus]()
+	shown.Task = shown.Task.Redacted()
+	all := belfry.DocumentFilter{Paging: belfry.Paging{Limit: 7, Cursor: "a/b+c=&"}, Namespace: "*"}
+	return []exchange{
+		{[]any{"CycleStatus", "ns", "n"}, shown,
+			func(ctx context.Context) (any, error) { return c.CycleStatus(ctx, "ns", "n") }},
+		{[]any{"Cycles", all}, pageOf(shown),
+			func(ctx context.Context) (any, error) { return c.Cycles(ctx, all) }},
+		{[]any{"RunCycle", "ns", "n"}, filled[belfry.Job](),
+			func(ctx context.Context) (any, error) { return c.RunCycle(ctx, "ns", "n") }},
+		{[]any{"CancelCycle", "ns", "n", "because"}, filled[belfry.Selected](),
+			func(ctx context.Context) (any, error) { return c.CancelCycle(ctx, "ns", "n", "because") }},
+		{[]any{"SkipMember", "ns", "n", "m"}, filled[belfry.CycleRun](),
+			func(ctx context.Context) (any, error) { return c.SkipMember(ctx, "ns", "n", "m") }},
+		{[]any{"ResetTiming", "ns", "n", []string{"m", "o"}}, filled[[]string](),
+			func(ctx context.Context) (any, error) { return c.ResetTiming(ctx, "ns", "n", "m", "o") }},
+		{[]any{"ResetTiming", "ns", "n", []string(nil)}, filled[[]string](),
+			func(ctx context.Context) (any, error) { return c.ResetTiming(ctx, "ns", "n") }},
+		{[]any{"CycleStatus", "ns", "n"}, shown.Members[0],
+			func(ctx context.Context) (any, error) { return c.CycleMember(ctx, "ns", "n", "a1") }},
+	}
+}
+
+func TestNamesInThePathsOfCyclesAreNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for what, err := range map[string]error{
+		"cycle": second(b.client.CycleStatus(t.Context(), "", "../tasks")), "run": second(b.client.RunCycle(t.Context(), "", "a/b")),
+		"cancel": second(b.client.CancelCycle(t.Context(), "", "", "")), "reset": second(b.client.ResetTiming(t.Context(), "", "?")),
+		"skip": second(b.client.SkipMember(t.Context(), "", "n", "../x")), "member": second(b.client.CycleMember(t.Context(), "", "n", "")),
+	} {
+		if belfry.CodeOf(err) != belfry.Invalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	p := b.refused(t, 422, "POST", "/v1/cycles/c/members/A%20B/skip", "")
+	if len(p.Errors) != 1 || p.Errors[0].Field != "member" {
+		t.Errorf("%+v", p)
+	}
+	if p = b.refused(t, 422, "POST", "/v1/cycles/c/reset-timing", `{"member":"a"}`); !strings.Contains(p.Errors[0].Hint, "members") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
