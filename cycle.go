@@ -256,7 +256,7 @@ type CycleOutput struct {
 
 // Output is what came of the run so far.
 func (r CycleRun) Output(now time.Time) CycleOutput {
-	out := CycleOutput{Took: Duration(now.Sub(r.StartedAt)), Members: r.Results}
+	out := CycleOutput{Took: Duration(max(0, now.Sub(r.StartedAt))), Members: r.Results} // a clock may be set back
 	for _, m := range r.Results {
 		switch m.State {
 		case MemberOK:

@@ -26,17 +26,20 @@ type Sender interface {
 // is to another channel.
 const sendAtOnce = 8
 
-// deliver tells what is due. A message that was sent and not recorded, because
-// the node died in between, is sent again under the same key.
-func (e *Engine) deliver(box Outbox) pass {
+// deliver tells what is due, and does not wait for who is slow: a channel that
+// does not answer holds up nobody but itself. A message that was sent and not
+// recorded, because the node died in between, is sent again under the same key.
+//
+// When nothing is to be told any more, wait for those under way.
+func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
+	slots := make(chan struct{}, sendAtOnce)
+	var all sync.WaitGroup
 	return func(ctx context.Context) (time.Duration, error) {
 		begun := time.Now()
 		taken, err := box.TakeAlerts(ctx, e.opt.PublicURL)
 		if err != nil {
 			return longest, err
 		}
-		slots := make(chan struct{}, sendAtOnce)
-		var all sync.WaitGroup
 		for _, t := range taken.Messages {
 			slots <- struct{}{}
 			all.Go(func() {
@@ -44,12 +47,8 @@ func (e *Engine) deliver(box Outbox) pass {
 				e.deliverOne(ctx, box, t)
 			})
 		}
-		all.Wait()
-		if len(taken.Messages) > 0 {
-			return shortest, nil
-		}
 		return until(taken.NextAt, taken.Now, begun), nil
-	}
+	}, all.Wait
 }
 
 func (e *Engine) deliverOne(ctx context.Context, box Outbox, t belfry.TakenAlert) {

@@ -102,7 +102,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Go(func() { e.loop(ctx, "cycles", e.cycles(c), e.opt.Store.Woken) })
 	}
 	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
-		loops.Go(func() { e.loop(ctx, "deliver", e.deliver(box), e.opt.Store.Woken) })
+		tell, wait := e.deliver(box)
+		loops.Go(func() {
+			e.loop(ctx, "deliver", tell, e.opt.Store.Woken)
+			wait()
+		})
 	}
 	loops.Wait()
 	return nil

@@ -159,9 +159,11 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string) (out belfry.Ta
 		out = belfry.TakenAlerts{Now: c.now}
 		// A message under way keeps its channel: what comes later is told later.
 		due, err := collect(ctx, c.tx, func(r Rows) (n taskName, err error) { return n, r.Scan(&n.Namespace, &n.Name) }, `
-			select distinct namespace, channel
-			from alerts
-			where state = 'pending' and due_at <= $1 and taken_until <= $1
+			select distinct a.namespace, a.channel
+			from alerts a
+			where a.state = 'pending' and a.due_at <= $1 and not exists (
+				select 1 from alerts b
+				where b.state = 'pending' and b.namespace = a.namespace and b.channel = a.channel and b.taken_until > $1)
 			limit $2`, micros(c.now), takeChannels)
 		if err != nil {
 			return err
@@ -174,15 +176,30 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string) (out belfry.Ta
 			out.Messages = append(out.Messages, messages...)
 		}
 		next, _, err := first(ctx, c.tx, scanInt, `
-			select case when taken_until > due_at then taken_until else due_at end
-			from alerts
-			where state = 'pending'
+			select case when c.until > a.due_at then c.until else a.due_at end
+			from alerts a
+			join (
+				select namespace, channel, max(taken_until) as until
+				from alerts
+				where state = 'pending'
+				group by namespace, channel) c on c.namespace = a.namespace and c.channel = a.channel
+			where a.state = 'pending'
 			order by 1
 			limit 1`)
 		out.NextAt = instant(next)
 		return err
 	})
 	return out, err
+}
+
+// freeAlerts frees messages that this process took in an earlier life, where a
+// database has one process and no other can be telling them.
+func (c *change) freeAlerts() error {
+	if c.sql.ForUpdate("alerts") != "" {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `update alerts set taken_until = 0 where state = 'pending' and taken_until > 0`)
+	return err
 }
 
 func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAlert, error) {

@@ -220,8 +220,20 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 			left[r.ID] = "its queue was deleted"
 			continue
 		}
+		if r.Trigger == belfry.TriggerCycle {
+			held, err := c.holdMember(r)
+			if err != nil {
+				return nil, err
+			}
+			if !held {
+				left[r.ID] = "a cycle runs its task now"
+				continue
+			}
+		}
 		ids = append(ids, r.ID)
-		c.wake(topicQueue(r.Queue))
+		if c.wake(topicQueue(r.Queue)); tasks[r.TaskID].Kind == belfry.KindCycle {
+			c.wake(topicEngine)
+		}
 	}
 	moved, err := collect(c.ctx, c.tx, scanInt, `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id, generation, nominal,

@@ -25,11 +25,7 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 	if len(fs) == 0 {
 		return states, nil, nil
 	}
-	ids := make([]int64, len(fs))
-	for i := range fs {
-		ids[i] = fs[i].JobID
-	}
-	rows, err := c.lockJobs(ids)
+	rows, err := c.lockJobs(jobIDs(fs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,6 +59,9 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 		if _, err := c.tx.Exec(c.ctx, query, c.sql.List(gone)); err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := c.followChecks(all); err != nil {
+		return nil, nil, err
 	}
 	return states, other, c.judge(all)
 }
@@ -122,7 +121,14 @@ func measureOfEnd(e ending) (m belfry.Measure, seen bool) {
 
 // judge asks the root what checks mean for their monitors and writes the
 // answers: results, states, and what follows from them.
+//
+// Monitors are locked last in a transition, once and in one order. So a batch
+// of finishes gathers what it has seen until its jobs and schedules are done.
 func (c *change) judge(all []checked) error {
+	if c.gathers {
+		c.gathered = append(c.gathered, all...)
+		return nil
+	}
 	if len(all) == 0 {
 		return nil
 	}
@@ -165,6 +171,23 @@ func (c *change) judge(all []checked) error {
 	return c.saveMonitors(rows)
 }
 
+// followChecks goes on with monitors whose next check counts from the end of
+// the last one. Of all others the next time stands already.
+func (c *change) followChecks(all []checked) error {
+	ids := make([]int64, len(all))
+	for i, o := range all {
+		ids[i] = o.scheduleID
+	}
+	waiting, err := collect(c.ctx, c.tx, scanInt, `
+		select s.id
+		from schedules s
+		where s.next_at = 0 and `+c.sql.In("s.id", 1), c.sql.List(unique(ids)))
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	return c.follow(waiting)
+}
+
 // clean bounds what a worker says. Workers are not trusted.
 func (o *checked) clean() {
 	switch o.Outcome {
@@ -201,7 +224,7 @@ func (c *change) surroundings(row monitorRow) (env belfry.Surroundings, err erro
 	}
 	// A heartbeat whose time passed before this node lived would have been
 	// missed by another one, if there was any that could hear it.
-	env.ListeningSince = c.s.openSince(c.now)
+	env.ListeningSince = c.s.hearsSince(c.now)
 	sc := row.Schedule()
 	sc.ID = -row.ID // plans keeps those of monitors apart from those of schedules
 	plan, err := c.s.planOf(c.ctx, c.tx, sc)
@@ -349,7 +372,14 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 // window of maintenance came, went or changed.
 func (c *change) wakeMonitors(namespace string) error {
 	c.wake(topicEngine)
-	_, err := c.tx.Exec(c.ctx, `update monitors set wake_at = $2 where namespace = $1`, namespace, micros(c.now))
+	_, err := c.tx.Exec(c.ctx, `
+		update monitors
+		set wake_at = $2
+		where id in (
+			select m.id
+			from monitors m
+			where m.namespace = $1
+			order by m.id`+c.sql.ForUpdate("m")+`)`, namespace, micros(c.now))
 	return err
 }
 
@@ -436,7 +466,7 @@ func (c *change) lapse(row *monitorRow) error {
 		return err
 	}
 	row.nextAt = micros(sc.NextAt)
-	return c.checkSoon(*row)
+	return c.checkSoon(row)
 }
 
 // Beat takes a call of a heartbeat's URL.
@@ -449,6 +479,7 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 		}
 		return err
 	}); err != nil {
+		s.hears(ctx, err)
 		return out, err
 	}
 	err = s.write(ctx, "beat", func(c *change) error {

@@ -107,6 +107,29 @@ func (c *change) followClock() (by time.Duration, sure bool, err error) {
 	return by, true, nil
 }
 
+// clockSet answers how far the clock was set since somebody looked, if nobody
+// has made up for it. It locks nothing, and changes nothing.
+func (c *change) clockSet() (by time.Duration, err error) {
+	if c.s.opt.Monotonic == nil {
+		return 0, nil
+	}
+	slow := c.s.opt.Monotonic() - c.asked // the clock was read at some moment of these
+	c.s.watch.mu.Lock()
+	last := c.s.watch.last
+	c.s.watch.mu.Unlock()
+	if by = c.now.Sub(last.wall) - (c.asked - last.mono); by > 0 {
+		by = max(0, by-slow)
+	}
+	if !last.seen || by.Abs() < noticed {
+		return 0, nil
+	}
+	shifts, seenAt, err := c.clockRow("")
+	if err != nil || shifts != last.shifts {
+		return 0, err
+	}
+	return plausible(by, c.now, seenAt), nil
+}
+
 // plausible leaves out what is no setting of the clock: slewing, and a jump
 // forward in the midst of which somebody saw the time. That one is this process,
 // which did not run for a while on a machine whose own clock stood still too.
@@ -159,14 +182,22 @@ func (c *change) shiftClock(d time.Duration) error {
 		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
 		`update sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
 	}
-	// Intervals of members count time that passed, in either direction.
-	queries = append(queries, `update member_timing set started_at = started_at + $1, turn_at = turn_at + $1 where started_at > 0 and started_at `+before+` $2`)
+	// Intervals of members count time that passed, in either direction. That of a run under way counts from its
+	// turn, whether there was one before or not.
+	queries = append(queries,
+		`update member_timing set started_at = started_at + $1 where started_at > 0 and started_at `+before+` $2`,
+		`update member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,
 			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or origin in ('check', 'cycle') and nominal = 0) and due_at > $2`,
 			`update alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
 			`update jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
-			`update schedules set finish_at = finish_at + $1, next_at = case when next_at = finish_at then next_at + $1 else next_at end where finish_at > $2`)
+			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
+			// name, just after that mark: see finishDue in the root.
+			`update schedules
+			set finish_at = finish_at + $1,
+				next_at = case when next_at = finish_at or next_at > $2 and finish_at - high_water < 1000000 then next_at + $1 else next_at end
+			where finish_at > $2`)
 	}
 	for _, q := range queries {
 		if _, err := c.tx.Exec(c.ctx, q, d.Microseconds(), micros(than)); err != nil {

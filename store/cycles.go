@@ -26,7 +26,12 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 		if err != nil {
 			return err
 		}
-		out.Jobs = len(rows)
+		if out.Jobs = len(rows); out.Jobs == 0 {
+			return nil
+		}
+		if err := c.lockCycles(); err != nil {
+			return err
+		}
 		for _, j := range rows {
 			if err := c.startCycle(j); err != nil {
 				return err
@@ -84,6 +89,18 @@ func scanTiming(rows Rows) (t timingRow, err error) {
 	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt})
 }
 
+// lockCycles lets one transaction at a time take cycles further. Those that
+// share members lock the timings of these in any order, and would wait for each
+// other.
+func (c *change) lockCycles() error {
+	lock := c.sql.ForUpdate("member_timing")
+	if lock == "" {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `select task_id from member_timing where task_id = 0`+lock)
+	return err
+}
+
 const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0)`
 
 // lockTiming reads the timing of a member and keeps other cycles from having
@@ -119,7 +136,17 @@ func (c *change) advance(run belfry.CycleRun) error {
 			if err != nil {
 				return err
 			}
+			if t.StartedAt, err = c.sinceSet(t.StartedAt); err != nil {
+				return err
+			}
 			turn := run.Next(func(string) belfry.MemberTiming { return t.MemberTiming }, c.now)
+			if turn.Wait != 0 {
+				if loop, err := c.waitsFor(turn.Wait, run.JobID); err != nil {
+					return err
+				} else if loop {
+					turn.Skip, turn.Wait = "it runs around this cycle, and each would wait for the other", 0
+				}
+			}
 			switch {
 			case !found && turn.Skip == "":
 				turn.Skip, turn.Wait = "there is no such task any more", 0
@@ -136,6 +163,50 @@ func (c *change) advance(run belfry.CycleRun) error {
 		}
 		return c.endCycle(run, run.End(c.now))
 	}
+}
+
+// sinceSet is an instant as it will be when somebody has made up for a clock
+// that was set a moment ago, as [change.shiftClock] does. Whoever settles a
+// member does not do that himself: he has locks that others wait for who do.
+func (c *change) sinceSet(t time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return t, nil
+	}
+	by, err := c.clockSet()
+	if by > 0 && t.Before(c.now.Add(-by/2)) || by < 0 && t.After(c.now) {
+		t = t.Add(by)
+	}
+	return t, err
+}
+
+// waitsFor reports that a job ends only after another one, because it is a
+// cycle that the other is a part of. Cycles that have each other for members
+// are refused when they are saved, but one that was edited under way goes on as
+// it began.
+func (c *change) waitsFor(job, other int64) (bool, error) {
+	for range 10 * belfry.MaxCycleDeep {
+		if job == other {
+			return true, nil
+		}
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`, job)
+		if err != nil || !found {
+			return false, err
+		}
+		job = max(run.MemberJob, run.WaitsFor) // it has one of them
+	}
+	return false, nil
+}
+
+// holdMember keeps cycles from running a member while a job of it that was
+// brought back does. It answers false if a cycle runs it.
+func (c *change) holdMember(j jobRow) (bool, error) {
+	n, err := c.tx.Exec(c.ctx, `
+		insert into member_timing (task_id, running_job, turn_at)
+		values ($1, $2, $3)
+		on conflict (task_id) do update
+		set running_job = excluded.running_job, turn_at = excluded.turn_at
+		where member_timing.running_job = 0`, j.TaskID, j.ID, micros(c.now))
+	return n == 1, err
 }
 
 // saveRun writes the progress of a cycle.
@@ -185,14 +256,15 @@ type memberEnd struct {
 // waited for one of these. The timing of a member is written here, when it
 // succeeded, and nowhere else.
 func (c *change) membersEnded(ends []memberEnd) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
 	for _, e := range ends {
 		if e.state == belfry.JobSucceeded {
-			if _, err := c.tx.Exec(c.ctx, `
-				insert into member_timing (task_id, started_at, succeeded_at)
-				values ($1, $2, $3)
-				on conflict (task_id) do update
-				set started_at = case when member_timing.running_job = $4 then member_timing.turn_at else excluded.started_at end, succeeded_at = excluded.succeeded_at`,
-				e.taskID, micros(e.claimedAt), micros(c.now), e.jobID); err != nil {
+			if err := c.memberSucceeded(e); err != nil {
 				return err
 			}
 		}
@@ -215,6 +287,33 @@ func (c *change) membersEnded(ends []memberEnd) error {
 		}
 	}
 	return nil
+}
+
+// memberSucceeded writes when the run of a member began that succeeded: with
+// its first attempt, however long it waited for a worker after its turn.
+func (c *change) memberSucceeded(e memberEnd) error {
+	began := micros(e.claimedAt)
+	if e.attempts > 1 {
+		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from attempts where job_id = $1 order by number limit 1`, e.jobID)
+		if err != nil {
+			return err
+		}
+		if found {
+			began = earliest
+		}
+	}
+	turn, _, err := first(c.ctx, c.tx, scanInt, `select turn_at from member_timing where task_id = $1 and running_job = $2`, e.taskID, e.jobID)
+	if err != nil {
+		return err
+	}
+	// What is in attempts does not follow a clock that is set; the turn does.
+	began = min(max(began, turn), micros(c.now))
+	_, err = c.tx.Exec(c.ctx, `
+		insert into member_timing (task_id, started_at, succeeded_at)
+		values ($1, $2, $3)
+		on conflict (task_id) do update
+		set started_at = excluded.started_at, succeeded_at = excluded.succeeded_at`, e.taskID, began, micros(c.now))
+	return err
 }
 
 func resultOfMember(run belfry.CycleRun, e memberEnd, now time.Time) belfry.MemberResult {
@@ -299,6 +398,12 @@ func (c *change) tellCycle(run belfry.CycleRun, j belfry.Job, s belfry.Settlemen
 // abandonCycles ends what is under way of cycles whose jobs were ended from
 // outside: their progress goes, and the member that runs is asked to end.
 func (c *change) abandonCycles(ids []int64, note string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
 	for _, id := range ids {
 		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`+c.sql.ForUpdate("cycle_runs"), id)
 		if err != nil {
@@ -370,13 +475,46 @@ func (c *change) checkCycle(t belfry.Task) error {
 		case member.Cycle == nil:
 			continue
 		}
-		for _, inner := range member.Cycle.Members {
-			if inner.Task == t.Name {
-				return belfry.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
-			}
+		within, err := c.within(t, m.Task)
+		if err != nil {
+			return err
+		}
+		if within {
+			return belfry.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
 		}
 	}
 	return nil
+}
+
+// within reports that a cycle is a member of another, or of one of its members.
+func (c *change) within(t belfry.Task, other string) (bool, error) {
+	seen := map[string]bool{}
+	for level := []string{other}; len(level) > 0; {
+		names := make([]taskName, len(level))
+		for i, name := range level {
+			names[i] = taskName{t.Namespace, name}
+		}
+		tasks, err := c.tasksByName(names)
+		if err != nil {
+			return false, err
+		}
+		level = nil
+		for _, inner := range tasks {
+			if inner.Cycle == nil {
+				continue
+			}
+			for _, m := range inner.Cycle.Members {
+				if m.Task == t.Name {
+					return true, nil
+				}
+				if !seen[m.Task] {
+					seen[m.Task] = true
+					level = append(level, m.Task)
+				}
+			}
+		}
+	}
+	return false, nil
 }
 
 // freeMember refuses to delete a task that a cycle has for a member.
@@ -605,6 +743,17 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 		if err != nil {
 			return err
 		}
+		// Whoever settles the member that runs has its job first.
+		run, _, err := first(ctx, c.tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := c.lockJobs([]int64{run.MemberJob}); err != nil {
+			return err
+		}
+		if err := c.lockCycles(); err != nil {
+			return err
+		}
 		run, found, err := first(ctx, c.tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`+s.sql.ForUpdate("cycle_runs"), t.ID)
 		if err != nil {
 			return err
@@ -626,7 +775,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 			if err := c.advance(run); err != nil {
 				return err
 			}
-		} else if err := c.saveRun(run, 0); err != nil {
+		} else if _, err := c.tx.Exec(ctx, `update cycle_runs set doc = $2 where job_id = $1`, run.JobID, text(run)); err != nil {
 			return err
 		}
 		if place == run.Position() && run.MemberJob != 0 {

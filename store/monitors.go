@@ -17,19 +17,21 @@ type monitorRow struct {
 	state      belfry.MonitorState
 	scheduleID int64
 	beatKey    string
-	nextAt     int64
+	nextAt     int64 // of its schedule
+	againAt    int64 // of a check beside the schedule
 
 	wakeAt  time.Time // when changed
 	changed bool      // its state has to be written
 }
 
 const monitorColumns = `m.id, m.namespace, m.name, m.generation, m.doc, m.schedule_id, coalesce(m.beat_key, ''), m.state, m.created_at, m.updated_at,
-	coalesce((select s.next_at from schedules s where s.id = m.schedule_id), 0)`
+	coalesce((select s.next_at from schedules s where s.id = m.schedule_id), 0),
+	coalesce((select min(j.due_at) from jobs j where j.schedule_id = m.schedule_id and j.schedule_id > 0 and j.state = 'scheduled'), 0)`
 
 func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	var id, generation, created, updated int64
 	var namespace, name, doc string
-	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt); err != nil {
+	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt, &m.againAt); err != nil {
 		return m, err
 	}
 	m.Monitor, err = s.monitorDocs.decode(id, generation, doc)
@@ -49,6 +51,9 @@ func writtenMonitor(m belfry.Monitor) belfry.Monitor {
 
 func (m monitorRow) view() belfry.MonitorView {
 	v := belfry.MonitorView{Monitor: m.Redacted(), Status: m.state.Status(), State: m.state, NextAt: instant(m.nextAt)}
+	if m.againAt > 0 && (m.nextAt == 0 || m.againAt < m.nextAt) {
+		v.NextAt = instant(m.againAt)
+	}
 	if m.beatKey != "" {
 		v.Beat = "/beat/" + m.beatKey
 		v.NextAt = m.state.ExpectAt
@@ -138,7 +143,7 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	if err := c.applyJudgement(&row, j, nil); err != nil {
 		return row, err
 	}
-	if err := c.checkSoon(row); err != nil {
+	if err := c.checkSoon(&row); err != nil {
 		return row, err
 	}
 	return row, c.audit("create", "monitor", m.Namespace, m.Name, "", nil, writtenMonitor(m.Redacted()))
@@ -253,6 +258,10 @@ func (c *change) deleteMonitor(row monitorRow) error {
 		return err
 	}
 	if row.Heartbeat == nil {
+		t, err := c.lockTask(row.Namespace, belfry.OwnedName(row.Name)) // before its schedule, as an edit does
+		if err != nil {
+			return err
+		}
 		sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, belfry.OwnedName(row.Name), true)
 		if err != nil {
 			return err
@@ -260,16 +269,16 @@ func (c *change) deleteMonitor(row monitorRow) error {
 		if err := c.deleteSchedule(sc); err != nil {
 			return err
 		}
-		t, err := c.lockTask(row.Namespace, belfry.OwnedName(row.Name))
-		if err != nil {
-			return err
-		}
 		if err := c.deleteTask(t); err != nil {
 			return err
 		}
 	}
-	if _, err := c.s.monitor(c.ctx, c.tx, row.Namespace, row.Name, true); err != nil {
+	now, err := c.s.monitor(c.ctx, c.tx, row.Namespace, row.Name, true)
+	if err != nil {
 		return err
+	}
+	if now.ID != row.ID { // deleted by another, and made anew: what was locked above belongs to that one
+		return noMonitor(row.Namespace, row.Name)
 	}
 	for _, query := range []string{
 		`update incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
@@ -376,7 +385,7 @@ func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err erro
 	if err := c.applyJudgement(&row, belfry.ResumeMonitor(row.Monitor, row.state, env, c.now), nil); err != nil {
 		return row, err
 	}
-	if err := c.checkSoon(row); err != nil {
+	if err := c.checkSoon(&row); err != nil {
 		return row, err
 	}
 	return row, c.audit("resume", "monitor", namespace, name, "", nil, nil)
@@ -408,12 +417,13 @@ func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j bel
 const soon = 30 * time.Second
 
 // checkSoon has a monitor checked that would else have no verdict for long.
-func (c *change) checkSoon(row monitorRow) error {
+func (c *change) checkSoon(row *monitorRow) error {
 	next := instant(row.nextAt)
 	if row.scheduleID == 0 || len(row.Within)+len(row.Blackout) > 0 || !next.IsZero() && next.Sub(c.now) <= 2*soon {
 		return nil
 	}
-	_, err := c.checkAt(row, c.now.Add(time.Second+time.Duration(row.ID*7919%29_000)*time.Millisecond))
+	j, err := c.checkAt(*row, c.now.Add(time.Second+time.Duration(row.ID*7919%29_000)*time.Millisecond))
+	row.againAt = micros(j.DueAt)
 	return err
 }
 

@@ -32,7 +32,8 @@ func (c *change) checkQueue(field, name string) error {
 	return err
 }
 
-// Prepare gives a new database its first queues. Opening a store calls it.
+// Prepare gives a new database its first queues, and takes up what an earlier
+// life of this process left. Opening a store calls it.
 func (s *Store) Prepare(ctx context.Context) error {
 	return s.write(ctx, "prepare", func(c *change) error {
 		for _, q := range belfry.FirstQueues() {
@@ -44,7 +45,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return c.freeAlerts()
 	})
 }
 
@@ -218,6 +219,7 @@ func (s *Store) setPause(ctx context.Context, name, action, reason string) (q be
 			return err
 		}
 		c.wake(topicQueue(name))
+		c.wake(topicEngine) // for cycles in it, which no worker takes
 		return c.audit(action, "queue", "", name, reason, old, q)
 	})
 	return q, err

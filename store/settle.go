@@ -87,6 +87,12 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			well = append(well, f)
 		}
 	}
+	if len(checks) > 0 && len(other) > 0 { // both are locked below; locked together, no two batches wait for each other
+		if _, err := c.lockJobs(jobIDs(slices.Concat(checks, other))); err != nil {
+			return nil, err
+		}
+	}
+	c.gathers = true
 	settled, plain, err := c.settleChecks(checks)
 	if err != nil {
 		return nil, err
@@ -108,7 +114,16 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 	for ref, state := range settled {
 		out[place[ref]].Stale, out[place[ref]].State = false, state
 	}
-	return out, nil
+	c.gathers = false
+	return out, c.judge(c.gathered)
+}
+
+func jobIDs(fs []belfry.Finish) []int64 {
+	ids := make([]int64, len(fs))
+	for i := range fs {
+		ids[i] = fs[i].JobID
+	}
+	return ids
 }
 
 // ended notes what an end may have to be followed by.
@@ -131,11 +146,7 @@ func bit(b bool) int {
 
 // settleOther settles attempts that did not go well, or not to their end.
 func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
-	ids := make([]int64, len(fs))
-	for i := range fs {
-		ids[i] = fs[i].JobID
-	}
-	rows, err := c.lockJobs(ids)
+	rows, err := c.lockJobs(jobIDs(fs))
 	if err != nil {
 		return nil, err
 	}
@@ -302,19 +313,18 @@ func (c *change) end(ends []ending, follow bool) error {
 			return err
 		}
 	}
-	if err := c.judgeEnds(ends); err != nil {
-		return err
-	}
 	if err := c.tellFailed(ends); err != nil {
 		return err
 	}
 	if err := c.followCycles(ends); err != nil {
 		return err
 	}
-	if !follow || len(scheduled) == 0 {
-		return nil
+	if follow && len(scheduled) > 0 {
+		if err := c.follow(unique(scheduled)); err != nil {
+			return err
+		}
 	}
-	return c.follow(unique(scheduled))
+	return c.judgeEnds(ends) // last, because monitors are locked behind schedules
 }
 
 func (c *change) wakeFor(queue string, state belfry.JobState) {

@@ -95,7 +95,7 @@ type Store struct {
 	due   dueMark
 	watch watch
 
-	opened time.Time // by this process's clock, or by Options.Clock
+	hearing hearing
 
 	floors floors
 	gather gathering
@@ -108,19 +108,9 @@ type Store struct {
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater(), opened: time.Now()}
-	if o.Clock != nil {
-		s.opened = o.Clock()
-	}
+	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater()}
+	s.hearing.since = s.processNow()
 	return s
-}
-
-// openSince is when this store was opened, by the clock that says it is now.
-func (s *Store) openSince(now time.Time) time.Time {
-	if s.opt.Clock != nil {
-		return s.opened
-	}
-	return now.Add(-time.Since(s.opened))
 }
 
 // Close closes the database. What it was doing is committed or rolled back.
@@ -153,6 +143,7 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 		return nil
 	})
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
+	s.hears(ctx, err)
 	if err == nil {
 		for _, fn := range c.then {
 			fn()
@@ -184,6 +175,9 @@ type change struct {
 	s      *Store
 	wakes  []string
 	then   []func()
+
+	gathers  bool      // what was seen is judged later, see judge
+	gathered []checked // that
 
 	windows map[string][]window // of maintenance, by namespace, once they were read
 	rules   map[string]rules    // for alerts, likewise

@@ -206,8 +206,11 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now)); err != nil {
 		return t, err
 	}
-	if old.Kind != t.Kind { // who may claim its jobs depends on the kind
-		if _, err := c.tx.Exec(c.ctx, `update jobs set kind = $2 where task_id = $1 and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind)); err != nil {
+	if old.Kind != t.Kind { // who may claim its jobs depends on the kind; a cycle under way stays one
+		if _, err := c.tx.Exec(c.ctx, `
+			update jobs
+			set kind = $2
+			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind)); err != nil {
 			return t, err
 		}
 	}

@@ -131,6 +131,7 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 		web.down.Store(true)
 		hook.deaf.Store(true) // what cannot be told now is told later
 		status(belfry.StatusDown)
+		n.logs(patience, "alert was not taken") // a message that is under way at its death is another node's after two minutes only
 		n.signal(syscall.SIGKILL)
 		n.ended(patience)
 		hook.deaf.Store(false)

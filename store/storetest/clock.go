@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -105,6 +106,24 @@ func init() {
 			c := b.claim(s, 1)
 			want(b, "claimed", len(c.Jobs), 1)
 			want(b, "job", c.Jobs[0].Job.ID, id)
+		}
+	})
+
+	addNodes("a rule from the finish goes on however often the clock is set back", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		b.schedule("loop", "t", afterFinish(time.Minute))
+		s := b.session("t")
+		for i := range 5 {
+			b.clock.Move(time.Minute)
+			b.fire()
+			c := b.claim(s, 1)
+			want(b, fmt.Sprint("jobs after step ", i), len(c.Jobs), 1)
+			b.clock.Move(time.Second)
+			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			follow(b, nodes)
+			b.clock.Set(-time.Hour)
+			follow(b, nodes)
+			b.renew(s)
 		}
 	})
 }

@@ -226,6 +226,31 @@ func init() {
 		wantCode(b, second(b.st.CycleStatus(b.ctx, "default", "a")), belfry.Conflict, "no cycle")
 	})
 
+	add("a member that is redriven holds back cycles that have it, and counts", func(b *bench) {
+		r := b.ring("all", hourly("a"), hourly("b"))
+		j := r.run("all")
+		failed := r.claim(r.session, 1).Jobs[0]
+		r.finish(r.session, failed, belfry.OutcomeError)
+		r.works(well)
+		b.wantState(j.ID, belfry.JobFailed)
+		b.clock.Move(2 * time.Hour)
+		want(b, "redriven", len(b.redrive(failed.Job.ID).IDs), 1)
+		r.run("all")
+		want(b, "waits", r.status("all").Run.WaitsFor, failed.Job.ID)
+		want(b, "order", r.works(well), "a b")
+		want(b, "last", r.status("all").Last.Skipped, 1)
+		// While a cycle runs it, it is not redriven.
+		b.clock.Move(2 * time.Hour)
+		r.run("all")
+		second := r.claim(r.session, 1).Jobs[0]
+		r.finish(r.session, second, belfry.OutcomeError)
+		r.works(well)
+		r.run("all")
+		if left := b.redrive(second.Job.ID).Left[second.Job.ID]; !strings.Contains(left, "a cycle runs its task now") {
+			b.Fatal(left)
+		}
+	})
+
 	add("a cycle may be a member, but not of itself", func(b *bench) {
 		r := b.ring("inner", belfry.Member{Task: "a"}, belfry.Member{Task: "b"})
 		r.ring("outer", belfry.Member{Task: "inner"}, belfry.Member{Task: "c"})

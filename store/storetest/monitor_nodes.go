@@ -3,8 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,7 +147,9 @@ func init() {
 		const monitors = 10
 		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
 		for i := range monitors {
-			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) { m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour) })
+			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) {
+				m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour)
+			})
 			must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), belfry.Call{Kind: belfry.CallSuccess}))(b)
 			b.monitor(fmt.Sprint("paused", i))
 			must(b.st.PauseMonitor(b.ctx, "default", fmt.Sprint("paused", i), b.clock.Now().Add(time.Hour), ""))(b)
@@ -169,7 +169,9 @@ func init() {
 		const monitors = 8
 		keys := make([]string, monitors)
 		for i := range keys {
-			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) { m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour) })
+			v := b.monitor(fmt.Sprint("beat", i), func(m *belfry.Monitor) {
+				m.Check, m.Heartbeat, m.Every = belfry.Task{}, &belfry.Heartbeat{}, belfry.Duration(time.Hour)
+			})
 			keys[i] = strings.TrimPrefix(v.Beat, "/beat/")
 			must(b.st.Beat(b.ctx, keys[i], belfry.Call{Kind: belfry.CallSuccess}))(b)
 		}
@@ -189,6 +191,31 @@ func init() {
 			})
 			want(b, "heartbeats that are up", b.count(`select count(*) from monitors where status = 'up'`), monitors)
 			want(b, "open incidents", b.count(`select count(*) from incidents where ended_at = 0`), 0)
+		}
+	})
+
+	addNodes("a monitor whose checks count from the end of the last one goes on, whoever settles them", func(b *bench, nodes []*store.Store) {
+		const monitors, rounds = 6, 4
+		w := b.checker()
+		for i := range monitors {
+			b.monitor(fmt.Sprint("m", i), func(m *belfry.Monitor) {
+				m.Rules = []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}
+				m.Confirm.Retry = -1
+			})
+		}
+		for round := range rounds {
+			b.fireAll(nodes)
+			jobs := w.claimAll(nodes)
+			want(b, fmt.Sprintf("checks of round %d", round), len(jobs), monitors)
+			if round == 1 {
+				for _, j := range jobs {
+					w.finish(w.session, j, belfry.OutcomeError)
+				}
+			} else {
+				w.settleTwice(nodes, jobs, []belfry.Measure{passed, passed, failed, ours}[round])
+			}
+			want(b, "schedules with a next time", b.count(`select count(*) from schedules where next_at > 0`), monitors)
+			b.clock.Move(time.Minute)
 		}
 	})
 
@@ -242,130 +269,26 @@ func init() {
 		}
 	})
 
-	addNodes("monitors that are paused, edited and deleted beside their checks go on, and no two sides wait for each other", func(b *bench, nodes []*store.Store) {
-		const monitors, rounds = 10, 12
+	addNodes("while one node tells a message the others leave its channel alone, and rest", func(b *bench, nodes []*store.Store) {
 		w := b.checker()
-		b.channel("hook", func(r *belfry.AlertRule) { r.Remind = belfry.Duration(time.Minute) })
-		name := func(i int) string { return fmt.Sprint("m", i%monitors) }
-		for i := range monitors {
-			b.monitor(name(i))
-		}
-		var held struct {
-			sync.Mutex
-			jobs []belfry.LeasedJob
-		}
-		for round := range rounds {
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.monitor("one", onTheMinute, func(m *belfry.Monitor) { m.Confirm.Failures = 1 })
+		b.monitor("two", onTheMinute, func(m *belfry.Monitor) { m.Confirm.Failures = 2 })
+		for i := range 2 {
 			b.clock.Move(time.Minute)
-			for b.fire().Schedules > 0 {
-			}
-			b.promote()
-			held.jobs = append(held.jobs[max(0, len(held.jobs)-5):], w.checks()...) // some stay, and are lost or late
-			jobs := slices.Clone(held.jobs)
-			b.crowd(nodes, 5, func(ctx context.Context, st *store.Store, i int) error {
-				rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
-				for range 8 {
-					if err := w.disturb(ctx, st, rng, name(rng.IntN(monitors)), jobs); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			b.renew(w.session)
-		}
-		// After the storm each monitor that is there and not paused has a next
-		// check, and only one loop.
-		for i := range monitors {
-			v, err := b.st.Monitor(b.ctx, "default", name(i))
-			if belfry.CodeOf(err) == belfry.NotFound {
-				v = b.monitor(name(i))
-			} else {
-				ok(b, err)
-			}
-			if v.Status == belfry.StatusPaused {
-				v = must(b.st.ResumeMonitor(b.ctx, "default", v.Name))(b)
-			}
-			sc := b.get(belfry.OwnedName(v.Name))
-			if v.NextAt.IsZero() || sc.State != belfry.ScheduleActive || !sc.NextAt.Equal(v.NextAt) {
-				b.Fatalf("%s is dead: %+v, next %s; its schedule is %s", v.Name, v.State, v.NextAt, sc.State)
-			}
-		}
-		want(b, "schedules", b.count(`select count(*) from schedules`), monitors)
-		want(b, "tasks", b.count(`select count(*) from tasks`), monitors)
-		want(b, "open incidents of what is not down", b.count(`select count(*) from incidents i where ended_at = 0 and not exists (select 1 from monitors m where m.id = i.monitor_id and m.status = 'down')`), 0)
-		ok(b, b.st.CloseSession(b.ctx, w.session.ID))
-		b.clock.Move(lost)
-		for b.release() > 0 {
-		}
-		w.session = b.checker().session
-		for i := range monitors {
-			since := b.clock.Now()
-			for turns := 0; w.look(name(i)).State.LastAt.Before(since); turns++ {
-				if w.turn(name(i), passed); turns > 3*monitors {
-					b.Fatalf("%s is not checked any more: %+v", name(i), w.look(name(i)))
+			b.fireAll(nodes)
+			w.settleTwice(nodes, w.claimAll(nodes), failed)
+			taken := must(nodes[i%len(nodes)].TakeAlerts(b.ctx, ""))(b)
+			want(b, "messages", len(taken.Messages), 1-i) // the second is due while the first is under way
+			for _, st := range nodes {
+				taken = must(st.TakeAlerts(b.ctx, ""))(b)
+				want(b, "messages", len(taken.Messages), 0)
+				if !taken.NextAt.After(taken.Now) {
+					b.Fatalf("it is %s, and the outbox is to be looked at again at %s", taken.Now, taken.NextAt)
 				}
 			}
 		}
-		want(b, "jobs of nobody", b.count(`select count(*) from jobs where schedule_id not in (select schedule_id from monitors)`), 0)
+		b.clock.Move(belfry.AlertTaken)
+		want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 2) // the first again, under its key
 	})
-}
-
-// disturb does one thing to a monitor, or to all. What is refused because
-// another was faster is no fault.
-func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []belfry.LeasedJob) error {
-	measures := []belfry.Measure{passed, failed, failed, ours}
-	m := measures[rng.IntN(len(measures))]
-	var err error
-	switch rng.IntN(16) {
-	case 0:
-		_, err = st.PauseMonitor(ctx, "default", name, time.Time{}, "a while")
-	case 1:
-		_, err = st.PauseMonitor(ctx, "default", name, w.clock.Now().Add(30*time.Second), "a moment")
-	case 2, 3:
-		_, err = st.ResumeMonitor(ctx, "default", name)
-	case 4:
-		var v belfry.MonitorView
-		if v, err = st.Monitor(ctx, "default", name); err == nil {
-			v.Monitor.Every = belfry.Duration(50+rng.IntN(20)) * belfry.Duration(time.Second)
-			_, err = st.UpdateMonitor(ctx, v.Monitor)
-		}
-	case 5:
-		if err = st.DeleteMonitor(ctx, "default", name); err == nil || belfry.CodeOf(err) == belfry.NotFound {
-			_, err = st.CreateMonitor(ctx, belfry.Monitor{Name: name, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}})
-		}
-	case 6:
-		_, err = st.CheckMonitor(ctx, "default", name)
-	case 7:
-		_, err = st.SaveWindow(ctx, belfry.Window{Name: "window", Monitors: []string{name}, From: w.clock.Now().Add(-time.Minute), To: w.clock.Now().Add(90 * time.Second)})
-	case 8:
-		_, err = st.LapseMonitors(ctx)
-	case 9:
-		if _, err = st.Promote(ctx); err == nil {
-			_, err = st.FireDue(ctx)
-		}
-	case 10:
-		var taken belfry.TakenAlerts
-		taken, err = st.TakeAlerts(ctx, "")
-		for _, t := range taken.Messages {
-			if err == nil {
-				err = st.SettleAlerts(ctx, t, belfry.Told{})
-			}
-		}
-	default: // settle a few at once, of which some are settled already
-		var fs []belfry.Finish
-		for range min(5, len(jobs)) {
-			f := belfry.Finish{Ref: refOf(jobs[rng.IntN(len(jobs))]), Outcome: belfry.OutcomeOK, Check: &m}
-			if rng.IntN(4) == 0 {
-				f.Outcome, f.Check, f.Error = belfry.OutcomeError, nil, "the worker broke"
-			}
-			fs = append(fs, f)
-		}
-		if len(fs) > 0 {
-			_, err = st.Finish(ctx, w.session.ID, fs)
-		}
-	}
-	switch belfry.CodeOf(err) {
-	case belfry.NotFound, belfry.Conflict:
-		return nil
-	}
-	return err
 }

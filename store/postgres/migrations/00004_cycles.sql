@@ -24,3 +24,6 @@ create table member_timing (
 );
 
 create index jobs_cycles on jobs (ready_at) where kind = 'cycle' and state = 'ready';
+
+-- Who takes cycles further holds this row meanwhile.
+insert into member_timing (task_id) values (0);

@@ -1,0 +1,368 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// clockwork is a node with cycles: a store on a file, an engine, and two
+// workers whose members take as long and end as a script says.
+type clockwork struct {
+	*testing.T
+	path    string
+	st      *store.Store
+	engine  func() // stops it
+	workers func()
+	links   []*link
+
+	mu    sync.Mutex
+	diary []stint
+}
+
+// stint is one try of a member, as its handler saw it.
+type stint struct {
+	task       string
+	job        int64
+	attempt    int
+	start, end time.Time
+	ok         bool
+}
+
+// deed is what a member does in one try.
+type deed struct {
+	takes time.Duration
+	ends  error
+	hangs bool
+}
+
+// deeds are the script: what a member does in the nth job of it, and the kth
+// try of that.
+var deeds = map[string]func(n uint64, try int) deed{
+	"hourly": func(uint64, int) deed { return deed{takes: 2 * time.Minute} },
+	"daily":  func(uint64, int) deed { return deed{takes: 20 * time.Minute} },
+	"any":    func(n uint64, _ int) deed { return deed{takes: time.Duration(n%7) * time.Minute} },
+	"shaky": func(n uint64, try int) deed { // succeeds with the second try, or the third, or never
+		d := deed{takes: time.Minute}
+		if uint64(try) <= n%4 {
+			d.ends = errors.New("out of order")
+		}
+		return d
+	},
+	"stuck": func(n uint64, try int) deed {
+		return deed{takes: 3 * time.Minute, hangs: n%3 == 0 && try == 1 || n%5 == 0}
+	},
+	"doomed": func(n uint64, _ int) deed {
+		d := deed{takes: 30 * time.Second}
+		if n%3 == 0 {
+			d.ends = belfry.Errorf(belfry.Invalid, "it cannot be done")
+		}
+		return d
+	},
+}
+
+func (w *clockwork) run(ctx context.Context, name string) (int, error) {
+	j, _ := worker.JobFrom(ctx)
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", name, j.ID)
+	d := deeds[name](h.Sum64()>>7, j.Attempt)
+	w.mu.Lock()
+	at := len(w.diary)
+	w.diary = append(w.diary, stint{task: name, job: j.ID, attempt: j.Attempt, start: time.Now()})
+	w.mu.Unlock()
+	err := d.ends
+	timer := time.NewTimer(d.takes)
+	defer timer.Stop()
+	if d.hangs {
+		<-ctx.Done()
+		err = ctx.Err()
+	} else {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.diary[at].end, w.diary[at].ok = time.Now(), err == nil
+	return 0, err
+}
+
+// rotary runs fn on a node that begins at an instant.
+func rotary(t *testing.T, from time.Time, fn func(w *clockwork)) {
+	t.Helper()
+	path := t.TempDir() + "/belfry.db"
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(from))
+		w := &clockwork{T: t, path: path}
+		w.open()
+		for name := range deeds {
+			w.must(w.st.CreateTask(w.Context(), belfry.Task{
+				Name: name, Kind: belfry.KindFunc, Timeout: belfry.Duration(10 * time.Minute), Retry: belfry.Retry{MaxAttempts: 3, Delay: belfry.Duration(time.Minute), Jitter: -1},
+			}))
+		}
+		must(t, w.st.DeleteTask(w.Context(), "default", "daily")) // which needs longer
+		w.must(w.st.CreateTask(w.Context(), belfry.Task{Name: "daily", Kind: belfry.KindFunc, Timeout: belfry.Duration(time.Hour)}))
+		w.startEngine()
+		w.startWorkers()
+		fn(w)
+		w.close()
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *clockwork) must(_ any, err error) {
+	w.Helper()
+	must(w.T, err)
+}
+
+func (w *clockwork) open() {
+	w.Helper()
+	n := &news{changed: make(chan struct{})}
+	st, err := sqlite.Open(w.Context(), w.path, sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Observer: n}})
+	must(w.T, err)
+	w.st = st
+	w.links = nil
+	for range 2 {
+		w.links = append(w.links, &link{Store: st, news: n})
+	}
+}
+
+// close stops everything and closes the file.
+func (w *clockwork) close() {
+	w.Helper()
+	w.workers()
+	w.engine()
+	must(w.T, w.st.Close())
+}
+
+func (w *clockwork) startEngine() {
+	w.Helper()
+	e, err := engine.New(engine.Options{Store: struct{ ringing }{&quiet{Store: w.st}}, Release: 5 * time.Minute, Prune: 100 * 24 * time.Hour})
+	must(w.T, err)
+	w.engine = w.loop(e.Run)
+}
+
+func (w *clockwork) startWorkers() {
+	w.Helper()
+	var stops []func()
+	for i, l := range w.links {
+		h := &worker.Handlers{}
+		for name := range deeds {
+			worker.Handle(h, name, func(ctx context.Context, _ struct{}) (int, error) { return w.run(ctx, name) })
+		}
+		wk, err := worker.New(worker.Options{
+			Broker: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: belfry.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
+		})
+		must(w.T, err)
+		stops = append(stops, w.loop(wk.Run))
+	}
+	w.workers = func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// loop runs a loop until it is stopped.
+func (w *clockwork) loop(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+	}
+}
+
+// until lets time pass.
+func (w *clockwork) until(t time.Time) {
+	time.Sleep(time.Until(t))
+	synctest.Wait()
+}
+
+// ringing is what the engine sees of the store: no clock to watch, because
+// nobody sets the bubble's.
+type ringing interface {
+	engine.Store
+	engine.Cycles
+}
+
+// quiet is a store whose looks for what is due take until something is, so that
+// a simulated week costs what happens in it.
+type quiet struct {
+	*store.Store
+	firing, promoting, starting, backfills rest
+}
+
+// awaited lasts until what a loop knows does not hold any more, an hour at
+// most.
+func awaited(ctx context.Context, r rest) {
+	most := time.Hour
+	if !r.next.IsZero() {
+		most = min(most, time.Until(r.next))
+	}
+	if r.since.IsZero() || most <= 0 {
+		return
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-r.woken:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (q *quiet) FireDue(ctx context.Context) (belfry.Fired, error) {
+	awaited(ctx, q.firing)
+	woken := q.Woken()
+	f, err := q.Store.FireDue(ctx)
+	q.firing = rest{woken, f.NextAt, time.Now()}
+	return f, err
+}
+
+func (q *quiet) Promote(ctx context.Context) (belfry.Promoted, error) {
+	awaited(ctx, q.promoting)
+	woken := q.Woken()
+	p, err := q.Store.Promote(ctx)
+	q.promoting = rest{woken, p.NextAt, time.Now()}
+	return p, err
+}
+
+func (q *quiet) StartCycles(ctx context.Context) (belfry.Promoted, error) {
+	awaited(ctx, q.starting)
+	woken := q.Woken()
+	p, err := q.Store.StartCycles(ctx)
+	if q.starting = (rest{woken: woken, since: time.Now()}); p.Jobs > 0 {
+		q.starting = rest{}
+	}
+	return p, err
+}
+
+func (q *quiet) Refill(ctx context.Context) (bool, error) { // nothing here has a backfill
+	awaited(ctx, q.backfills)
+	q.backfills = rest{since: time.Now()}
+	return q.Store.Refill(ctx)
+}
+
+// news tells that jobs may be ready: something was written that is no worker's
+// question.
+type news struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced
+}
+
+func (n *news) now() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+func (n *news) Took(transition string, _ time.Duration, _ bool) {
+	if transition == "claim" || transition == "renew" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (*news) Claimed(string, int)                                            {}
+func (*news) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
+func (*news) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
+func (*news) Stale(int)                                                      {}
+func (*news) Lost(int)                                                       {}
+
+// link is a worker's way to the store, which can be cut.
+type link struct {
+	*store.Store
+	news  *news
+	cut   atomic.Bool
+	empty <-chan struct{} // the news when a claim found nothing
+}
+
+func (l *link) down() error {
+	if l.cut.Load() {
+		return belfry.Errorf(belfry.Unavailable, "the cable is cut")
+	}
+	return nil
+}
+
+// Claim looks when there may be jobs, and not every second.
+func (l *link) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+	wait := time.NewTimer(r.Wait.D())
+	defer wait.Stop()
+	r.Wait = 0
+	for {
+		now := l.news.now()
+		if err := l.down(); err != nil {
+			<-wait.C
+			return belfry.Claim{}, err
+		}
+		if l.empty != now {
+			got, err := l.Store.Claim(ctx, r)
+			if err != nil || len(got.Jobs) > 0 {
+				return got, err
+			}
+			l.empty = now
+		}
+		select {
+		case <-now:
+		case <-wait.C:
+			return belfry.Claim{}, nil
+		case <-ctx.Done():
+			return belfry.Claim{}, ctx.Err()
+		}
+	}
+}
+
+func (l *link) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
+	if err := l.down(); err != nil {
+		return belfry.Session{}, err
+	}
+	return l.Store.OpenSession(ctx, w)
+}
+
+func (l *link) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+	if err := l.down(); err != nil {
+		return belfry.Renewal{}, err
+	}
+	return l.Store.Renew(ctx, session, holding)
+}
+
+func (l *link) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if err := l.down(); err != nil {
+		return nil, err
+	}
+	return l.Store.Finish(ctx, session, fs)
+}
+
+func (l *link) CloseSession(ctx context.Context, session string) error {
+	if err := l.down(); err != nil {
+		return err
+	}
+	return l.Store.CloseSession(ctx, session)
+}

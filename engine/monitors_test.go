@@ -1,0 +1,168 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store/sqlite"
+)
+
+// post is an outbox with messages, one after the other for each channel.
+type post struct {
+	engine.Store
+	mu      sync.Mutex
+	waiting []belfry.TakenAlert
+	busy    map[string]bool
+	settled []string
+	takes   int
+	broken  int // how many of the next calls fail
+}
+
+func (p *post) TakeAlerts(context.Context, string) (out belfry.TakenAlerts, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.takes++; p.broken > 0 {
+		p.broken--
+		return out, errors.New("the database is away")
+	}
+	out.Now = time.Now()
+	p.waiting = slices.DeleteFunc(p.waiting, func(t belfry.TakenAlert) bool {
+		if p.busy[t.Channel.Name] {
+			return false
+		}
+		p.busy[t.Channel.Name] = true
+		out.Messages = append(out.Messages, t)
+		return true
+	})
+	return out, nil
+}
+
+func (p *post) SettleAlerts(ctx context.Context, t belfry.TakenAlert, told belfry.Told) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, t.Channel.Name)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.settled = append(p.settled, t.Message.Key+told.Error)
+	return nil
+}
+
+func (p *post) put(channel, key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = append(p.waiting, belfry.TakenAlert{Channel: belfry.Channel{Name: channel}, Message: belfry.Message{Key: key}})
+}
+
+func (p *post) done() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprint(p.settled)
+}
+
+// courier takes what to do from the channel's name.
+type courier struct{}
+
+func (courier) Send(ctx context.Context, c belfry.Channel, _ belfry.Message) belfry.Told {
+	switch c.Name {
+	case "silent":
+		<-ctx.Done()
+		return belfry.Told{Error: " was not heard"}
+	case "slow":
+		time.Sleep(10 * time.Second)
+	}
+	return belfry.Told{}
+}
+
+// delivering runs an engine on a post inside a bubble.
+func delivering(t *testing.T, fn func(t *testing.T, p *post, stop func())) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		st, err := sqlite.Open(t.Context(), filepath.Join(dir, "belfry.db"), sqlite.Options{Synchronous: "NORMAL"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &post{Store: st, busy: map[string]bool{}}
+		e, err := engine.New(engine.Options{Store: p, Sender: courier{}, Release: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		stopped := false
+		stop := func() {
+			if !stopped {
+				stopped = true
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		fn(t, p, stop)
+		stop()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestAChannelThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+	delivering(t, func(t *testing.T, p *post, _ func()) {
+		p.put("silent", "1")
+		wait(6 * time.Second)
+		p.put("quick", "2")
+		wait(6 * time.Second)
+		if got := p.done(); got != "[2]" {
+			t.Errorf("told while a channel does not answer: %s", got)
+		}
+		wait(belfry.AlertTimeout)
+		if got := p.done(); got != "[2 1 was not heard]" {
+			t.Errorf("told in the end: %s", got)
+		}
+	})
+}
+
+func TestWhatWasToldIsRecordedThoughTheNodeStops(t *testing.T) {
+	delivering(t, func(t *testing.T, p *post, stop func()) {
+		p.put("slow", "1")
+		p.put("silent", "2")
+		wait(6 * time.Second)
+		stop()
+		if got := p.done(); got != "[1]" { // the other was cut off, and is another node's to tell
+			t.Errorf("recorded: %s", got)
+		}
+	})
+}
+
+func TestAnOutboxThatFailsIsAskedAgain(t *testing.T) {
+	delivering(t, func(t *testing.T, p *post, _ func()) {
+		p.mu.Lock()
+		p.broken = 10
+		p.mu.Unlock()
+		p.put("quick", "1")
+		wait(5 * time.Minute)
+		if got := p.done(); got != "[1]" {
+			t.Errorf("told: %s, after %d looks", got, p.takes)
+		}
+		if p.takes > 200 {
+			t.Errorf("it was asked %d times in five minutes", p.takes)
+		}
+	})
+}

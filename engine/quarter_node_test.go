@@ -1,0 +1,282 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// station is a node that watches targets for a quarter of a year: a store on a
+// file, an engine, a worker whose looks follow a script, and a pager.
+type station struct {
+	*testing.T
+	path  string
+	world *world
+	st    *store.Store
+	stop  func()
+	diary map[string][]glance // every look of the worker, by monitor
+	mu    sync.Mutex
+	pager *pager
+}
+
+// glance is one look at a target.
+type glance struct {
+	nominal time.Time
+	at      time.Time
+	outcome belfry.CheckOutcome
+}
+
+// start opens the file and begins the loops, as a node does.
+func (s *station) start() {
+	s.Helper()
+	st, err := sqlite.Open(s.Context(), s.path, sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Keep: store.Keep{Results: 3 * 24 * time.Hour}}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.st = st
+	ctx, cancel := context.WithCancel(s.Context())
+	sleepy := &sleepy{Store: st, news: make(chan struct{})}
+	e, err := engine.New(engine.Options{Store: struct{ watching }{sleepy}, Release: 6 * time.Hour, Prune: 6 * time.Hour, Sender: s.pager})
+	if err != nil {
+		s.Fatal(err)
+	}
+	w, err := worker.New(worker.Options{
+		Broker: sleepy, Executors: map[belfry.Kind]worker.Executor{belfry.KindHTTP: s}, Poll: 5 * time.Second, Lease: belfry.MaxSessionTTL.D(),
+		Grace: -1, Queues: map[string]int{belfry.ChecksQueue: 20},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- e.Run(ctx) }()
+	go func() { ended <- w.Run(ctx) }()
+	s.stop = func() {
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				s.Error(err)
+			}
+		}
+		if err := st.Close(); err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+// watching is what the engine sees of the store: no clock to watch, because
+// nobody sets the bubble's.
+type watching interface {
+	engine.Store
+	engine.Monitors
+	engine.Outbox
+}
+
+// Execute looks at a target of the script.
+func (s *station) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+	name, _ := belfry.OwnerOf(r.Task.Name)
+	g := glance{nominal: r.Job.Nominal, at: time.Now()}
+	m := s.world.targets[name].measure(g.at)
+	g.outcome = m.Outcome
+	s.mu.Lock()
+	s.diary[name] = append(s.diary[name], g)
+	s.mu.Unlock()
+	time.Sleep(m.Latency.D())
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
+}
+
+// until lets time pass.
+func (s *station) until(t time.Time) {
+	time.Sleep(time.Until(t))
+	synctest.Wait()
+}
+
+// pager is who is told. It does not answer now and then.
+type pager struct {
+	mu     sync.Mutex
+	tries  int
+	told   map[string][]string // by monitor: what, in the order in which it was told
+	failed map[string]bool     // keys of messages that were not taken
+	taken  map[string]bool
+	wrong  []string
+}
+
+func newPager() *pager {
+	return &pager{told: map[string][]string{}, failed: map[string]bool{}, taken: map[string]bool{}}
+}
+
+// Send takes a message.
+func (p *pager) Send(_ context.Context, _ belfry.Channel, m belfry.Message) belfry.Told {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tries++; p.tries%5 == 0 {
+		p.failed[m.Key] = true
+		return belfry.Told{Error: "out of order"}
+	}
+	delete(p.failed, m.Key)
+	if p.taken[m.Key] {
+		p.wrong = append(p.wrong, "told twice: "+m.Title)
+	}
+	p.taken[m.Key] = true
+	for _, n := range m.Notices {
+		line := string(n.Type)
+		if n.Type == belfry.NoticeDown || n.Type == belfry.NoticeUp {
+			line += " " + stampOf(n.At)
+		}
+		p.told[n.Monitor] = append(p.told[n.Monitor], line)
+	}
+	return belfry.Told{}
+}
+
+func stampOf(t time.Time) string { return t.UTC().Format("01-02T15:04:05") }
+
+// sleepy is a store whose looks for what is due take until something is, so
+// that a simulated quarter of a year costs what happens in it.
+type sleepy struct {
+	*store.Store
+	firing, promoting, backfills, lapsing, telling, rolling rest
+
+	mu      sync.Mutex
+	news    chan struct{} // closed when jobs may be ready
+	empty   chan struct{} // the news when a claim found all there was
+	renewed time.Time
+	renewal belfry.Renewal
+}
+
+// wait lasts until what a loop knows does not hold any more.
+func (r rest) wait(ctx context.Context) {
+	most := time.Hour
+	if !r.next.IsZero() {
+		most = min(most, time.Until(r.next))
+	}
+	if r.since.IsZero() || most <= 0 {
+		return
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-r.woken:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *sleepy) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+func (s *sleepy) FireDue(ctx context.Context) (belfry.Fired, error) {
+	s.firing.wait(ctx)
+	woken := s.Woken()
+	f, err := s.Store.FireDue(ctx)
+	s.firing = rest{woken, f.NextAt, time.Now()}
+	if f.Jobs > 0 {
+		s.announce()
+	}
+	return f, err
+}
+
+func (s *sleepy) Promote(ctx context.Context) (belfry.Promoted, error) {
+	s.promoting.wait(ctx)
+	woken := s.Woken()
+	p, err := s.Store.Promote(ctx)
+	s.promoting = rest{woken, p.NextAt, time.Now()}
+	if p.Jobs > 0 {
+		s.announce()
+	}
+	return p, err
+}
+
+func (s *sleepy) Refill(ctx context.Context) (bool, error) { // nothing here has a backfill
+	s.backfills.wait(ctx)
+	s.backfills = rest{since: time.Now()}
+	return s.Store.Refill(ctx)
+}
+
+func (s *sleepy) LapseMonitors(ctx context.Context) (belfry.Lapsed, error) {
+	s.lapsing.wait(ctx)
+	woken := s.Woken()
+	l, err := s.Store.LapseMonitors(ctx)
+	s.lapsing = rest{woken, l.NextAt, time.Now()}
+	return l, err
+}
+
+func (s *sleepy) TakeAlerts(ctx context.Context, publicURL string) (belfry.TakenAlerts, error) {
+	s.telling.wait(ctx)
+	woken := s.Woken()
+	t, err := s.Store.TakeAlerts(ctx, publicURL)
+	s.telling = rest{woken, t.NextAt, time.Now()}
+	if len(t.Messages) > 0 {
+		s.telling = rest{}
+	}
+	return t, err
+}
+
+func (s *sleepy) RollUp(ctx context.Context) (more bool, err error) {
+	s.rolling.wait(ctx)
+	s.rolling = rest{}
+	if more, err = s.Store.RollUp(ctx); !more {
+		s.rolling.since = time.Now()
+	}
+	return more, err
+}
+
+// Renew answers by itself, now and then, for a worker that holds nothing.
+func (s *sleepy) Renew(ctx context.Context, session string, refs []belfry.Ref) (belfry.Renewal, error) {
+	if len(refs) == 0 && time.Since(s.renewed) < 5*time.Minute {
+		return s.renewal, nil
+	}
+	r, err := s.Store.Renew(ctx, session, refs)
+	s.renewed, s.renewal = time.Now(), r
+	return r, err
+}
+
+func (s *sleepy) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
+	wait := time.NewTimer(r.Wait.D() + 4900*time.Millisecond) // what a slow network may take
+	defer wait.Stop()
+	r.Wait = 0
+	for {
+		s.mu.Lock()
+		news, known := s.news, s.empty == s.news
+		s.mu.Unlock()
+		if !known {
+			got, err := s.Store.Claim(ctx, r)
+			if err == nil && len(got.Jobs) < r.Want[belfry.ChecksQueue] {
+				s.mu.Lock()
+				s.empty = news
+				s.mu.Unlock()
+			}
+			if err != nil || len(got.Jobs) > 0 {
+				return got, err
+			}
+		}
+		select {
+		case <-news:
+		case <-wait.C:
+			return belfry.Claim{}, nil
+		case <-ctx.Done():
+			return belfry.Claim{}, ctx.Err()
+		}
+	}
+}
+
+// call calls the URL of a heartbeat. Where the node is away nobody hears it.
+func (s *station) call(key string, kind belfry.CallKind) {
+	if s.st == nil {
+		return
+	}
+	if _, err := s.st.Beat(s.Context(), key, belfry.Call{Kind: kind}); err != nil {
+		s.Error(fmt.Errorf("beat: %w", err))
+	}
+}

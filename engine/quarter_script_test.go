@@ -1,0 +1,385 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// world is a quarter of a year as it really was: what each target was like at
+// any instant, and what people did. What must be recorded follows from it, and
+// is worked out here without a word of the code that records it.
+type world struct {
+	start, end time.Time
+	rng        *rand.Rand
+	targets    map[string]*target
+	aways      []during // in which the node was stopped
+	windows    []during // of maintenance
+	reports    []time.Time
+}
+
+// during is a time, and what was in it.
+type during struct {
+	from, to time.Time
+	what     string
+}
+
+func (d during) has(t time.Time) bool { return !t.Before(d.from) && t.Before(d.to) }
+
+// near reports whether two times touch, give or take a margin.
+func (d during) near(from, to time.Time, margin time.Duration) bool {
+	return from.Before(d.to.Add(margin)) && to.After(d.from.Add(-margin))
+}
+
+func within(list []during, t time.Time) (during, bool) {
+	i, _ := slices.BinarySearchFunc(list, t, func(d during, t time.Time) int {
+		if !d.to.After(t) {
+			return -1
+		}
+		return 1
+	})
+	if i < len(list) && list[i].has(t) {
+		return list[i], true
+	}
+	return during{}, false
+}
+
+func (w *world) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(w.rng.Int64N(int64(to-from)/int64(time.Millisecond)))*time.Millisecond
+}
+
+// target is what a monitor looks at.
+type target struct {
+	*world
+	name    string
+	pace    time.Duration
+	first   time.Time // of its nominal times
+	byRule  bool
+	looked  func(after time.Time) time.Time // which of half a minute was chosen is not the script's
+	periods []during
+	pauses  []during
+}
+
+// retry is when a failure is looked at again: the default of a monitor that
+// looks once a minute or less often.
+const retry = 20 * time.Second
+
+// measure is what a look shows.
+func (t *target) measure(now time.Time) belfry.Measure {
+	m := belfry.Measure{Outcome: belfry.CheckOK, Latency: belfry.Duration(70+now.Unix()/60%21) * belfry.Duration(time.Millisecond)}
+	switch p, _ := within(t.periods, now); p.what {
+	case "outage", "blip", "hidden":
+		m.Outcome, m.Code, m.Message = belfry.CheckFail, belfry.CodeStatus, "got 503"
+	case "errors":
+		m.Outcome, m.Code, m.Message = belfry.CheckError, belfry.CodeNetwork, "no network"
+	case "slow":
+		m.Latency *= 10
+	}
+	return m
+}
+
+// turn is the first nominal time at or after an instant.
+func (t *target) turn(at time.Time) time.Time {
+	if !at.After(t.first) {
+		return t.first
+	}
+	return t.first.Add((at.Sub(t.first) + t.pace - 1) / t.pace * t.pace)
+}
+
+// live writes the script: periods with quiet between them. Those that are no
+// outages keep clear of what else goes on, so that what they cost is plain.
+func (t *target) live() {
+	p, w := t.pace, t.world
+	for _, d := range t.pauses[:min(1, len(t.pauses))] { // an outage that a pause cuts off
+		begin := t.turn(d.from.Add(-3 * p))
+		t.periods = append(t.periods, during{begin.Add(-30 * time.Second), begin.Add(5 * p), "outage"})
+	}
+	fixed := slices.Clone(t.periods)
+	defer func() { slices.SortFunc(t.periods, func(a, b during) int { return a.from.Compare(b.from) }) }()
+	for now := w.start.Add(40 * p); ; {
+		now = now.Add(w.between(6*p, 60*p))
+		n := t.turn(now)
+		d := during{n.Add(-w.between(0, p-time.Minute)), n, "outage"} // begins before the look at n
+		last := n.Add(time.Duration(w.rng.IntN(12)) * p)
+		switch w.rng.IntN(10) {
+		case 0:
+			d.what, d.to = "blip", n.Add(w.between(time.Second, 15*time.Second))
+		case 1:
+			d.what, d.from, d.to = "hidden", n.Add(time.Minute), n.Add(w.between(2*time.Minute, p-time.Second))
+		case 2:
+			d.what, d.to = "errors", last.Add(w.between(time.Minute, p))
+		case 3:
+			d.what, d.to = "slow", n.Add(8*p+w.between(time.Minute, p))
+		default:
+			d.to = last.Add(w.between(time.Minute, p))
+		}
+		now = d.to
+		if now.After(w.end.Add(-12 * p)) {
+			return
+		}
+		if !t.inTheWay(d, n) && !slices.ContainsFunc(fixed, func(f during) bool { return f.near(d.from, d.to, 6*p) }) {
+			t.periods = append(t.periods, d)
+		}
+	}
+}
+
+func (t *target) inTheWay(d during, first time.Time) bool {
+	for _, r := range t.reports {
+		if d.near(r, r, 4*t.pace) {
+			return true
+		}
+	}
+	for _, list := range [][]during{t.aways, t.windows, t.pauses} {
+		for _, other := range list {
+			// A begin or an end that is being confirmed as something else
+			// begins or ends is a matter of seconds, and not of this test.
+			edge := func(at time.Time) bool {
+				return other.near(at, at, 3*time.Minute) && !(during{from: other.from.Add(3 * time.Minute), to: other.to.Add(-3 * time.Minute)}).has(at)
+			}
+			if edge(d.from) || edge(first) || edge(d.to) || edge(t.turn(d.to)) || d.what != "outage" && other.near(d.from, d.to, 6*t.pace) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// history is what must have been recorded.
+type history struct {
+	held      []during // up or down
+	gaps      []during
+	incidents []outage
+	told      []event
+	looks     int
+}
+
+type outage struct {
+	from, to time.Time
+	by       string
+}
+
+type event struct {
+	at   time.Time
+	line string
+}
+
+// history follows the target look by look.
+func (t *target) history() *history {
+	h := &walk{target: t, history: &history{}, state: "unknown", since: t.start}
+	stops := slices.Concat(t.aways, t.pauses)
+	slices.SortFunc(stops, func(a, b during) int { return a.from.Compare(b.from) })
+	h.soon(t.start)
+	for n := t.first; n.Before(t.end); n = n.Add(t.pace) {
+		if len(stops) > 0 && !n.Before(stops[0].from) {
+			stop := stops[0]
+			stops = stops[1:]
+			if stop.what == "pause" {
+				h.pause(stop)
+				h.soon(stop.to)
+			} else if n.Before(stop.to) {
+				h.look(stop.to) // one look makes up for those that were missed
+			}
+			n = t.turn(stop.to).Add(-t.pace)
+			continue
+		}
+		h.look(n)
+	}
+	h.hold(t.end, "")
+	return h.history
+}
+
+// walk is a history in the making.
+type walk struct {
+	*target
+	*history
+	state      string
+	since      time.Time
+	gap, until time.Time // of the last look
+	errors     int
+	slow       bool
+	run        int // looks that were otherwise
+}
+
+func (h *walk) hold(at time.Time, state string) {
+	if h.since.Before(at) {
+		h.held = append(h.held, during{h.since, at, h.state})
+	}
+	h.state, h.since = state, at
+}
+
+// soon is the look at a monitor that has no verdict and whose turn is far off.
+func (h *walk) soon(from time.Time) {
+	if h.turn(from).Sub(from) > time.Minute {
+		h.look(h.looked(from))
+	}
+}
+
+// seen notes a look that came to something: it is good for one that is missed,
+// and two are a time of which nothing is known.
+func (h *walk) seen(now time.Time) {
+	if !h.until.IsZero() && now.After(h.until) {
+		h.gaps = append(h.gaps, during{h.gap, now, "unknown"})
+	}
+	h.gap, h.until = now.Add(h.pace), now.Add(2*h.pace+belfry.DefaultCheckTimeout.D())
+	if h.byRule {
+		h.gap = h.turn(now.Add(1))
+		h.until = h.gap.Add(h.pace + belfry.DefaultCheckTimeout.D())
+	}
+}
+
+func (h *walk) look(now time.Time) {
+	h.looks++
+	m := h.measure(now)
+	if m.Outcome == belfry.CheckError {
+		if h.errors++; h.errors == 3 {
+			h.tell(now, "stale")
+		}
+		return
+	}
+	h.seen(now)
+	if h.errors >= 3 {
+		h.tell(now, "fresh")
+	}
+	h.errors = 0
+	confirm := now.Add(m.Latency.D() + retry)
+	again := h.measure(confirm)
+	switch {
+	case m.Outcome == belfry.CheckFail && h.state == "down":
+	case m.Outcome == belfry.CheckFail && again.Outcome == belfry.CheckFail:
+		h.again(confirm)
+		h.hold(now, "down")
+		h.incidents = append(h.incidents, outage{from: now})
+		told := confirm
+		if w, under := within(h.windows, confirm); under {
+			told = w.to
+		}
+		h.tell(told, "down "+stampOf(now))
+	case m.Outcome == belfry.CheckFail: // a blip
+		h.again(confirm)
+		h.latency(confirm, again)
+	case h.state == "down":
+		h.again(confirm)
+		h.hold(now, "up")
+		h.end(now, "recovered", confirm)
+		h.latency(now, m)
+		h.latency(confirm, again)
+	default:
+		if h.state == "unknown" {
+			h.hold(now, "up")
+		}
+		h.latency(now, m)
+	}
+}
+
+// again is a look that confirms what was seen.
+func (h *walk) again(at time.Time) {
+	h.looks++
+	h.seen(at)
+}
+
+// end closes the open incident. Nobody hears of one that ends before they were
+// told of it.
+func (h *history) end(now time.Time, by string, told time.Time) {
+	last := &h.incidents[len(h.incidents)-1]
+	last.to, last.by = now, by
+	i := len(h.told) - 1
+	for h.told[i].line != "down "+stampOf(last.from) {
+		i--
+	}
+	switch {
+	case !h.told[i].at.Before(now):
+		h.told = slices.Delete(h.told, i, i+1)
+	case by == "recovered":
+		h.tell(told, "up "+stampOf(now))
+	}
+}
+
+func (h *walk) pause(p during) {
+	if !h.until.IsZero() && p.from.After(h.until) {
+		h.gaps = append(h.gaps, during{h.gap, p.from, "unknown"})
+	}
+	if h.state == "down" {
+		h.end(p.from, "paused", p.from)
+	}
+	h.hold(p.to, "unknown")
+	h.until, h.errors, h.slow, h.run = time.Time{}, 0, false, 0
+}
+
+// latency follows five slow looks in a row, and five quick ones.
+func (h *walk) latency(now time.Time, m belfry.Measure) {
+	isSlow := m.Latency.D() > 500*time.Millisecond
+	if isSlow == h.slow {
+		h.run = 0
+		return
+	}
+	if h.run++; h.run == 5 {
+		h.slow, h.run = isSlow, 0
+		h.tell(now, map[bool]string{true: "slow", false: "normal"}[isSlow])
+	}
+}
+
+func (h *history) tell(at time.Time, line string) { h.told = append(h.told, event{at, line}) }
+
+// lines is what must have been told, in its order.
+func (h *history) lines() (out []string) {
+	slices.SortStableFunc(h.told, func(a, b event) int { return a.at.Compare(b.at) })
+	for _, e := range h.told {
+		out = append(out, e.line)
+	}
+	return out
+}
+
+// uptime is how much of a span was what. A pause lies over maintenance, that
+// over what nobody saw, and that over what is held of the target.
+func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u belfry.Uptime) {
+	layers := [][]during{pauses, w.windows, h.gaps, h.held}
+	edges := []time.Time{from, to}
+	for _, layer := range layers {
+		for _, d := range layer {
+			for _, e := range []time.Time{d.from, d.to} {
+				if e.After(from) && e.Before(to) {
+					edges = append(edges, e)
+				}
+			}
+		}
+	}
+	slices.SortFunc(edges, time.Time.Compare)
+	down := false // two outages with nothing but maintenance between are told as one
+	for i := range len(edges) - 1 {
+		length := belfry.Duration(edges[i+1].Sub(edges[i]))
+		state := "unknown"
+		for _, layer := range layers {
+			if d, is := within(layer, edges[i]); is {
+				state = d.what
+				break
+			}
+		}
+		switch state {
+		case "up":
+			u.Up += length
+			down = false
+		case "down":
+			u.Down += length
+			if !down {
+				u.Outages++
+			}
+			down = true
+		case "pause":
+			u.Paused += length
+			down = false
+		case "window":
+			u.Maintenance += length
+		default:
+			u.Unknown += length
+		}
+	}
+	u.Coverage = float64(u.Up+u.Down+u.Maintenance) / float64(to.Sub(from))
+	return u
+}
+
+func uptimeLine(u belfry.Uptime) string {
+	return fmt.Sprintf("up %s, down %s, maintenance %s, paused %s, unknown %s, coverage %.6f, %d outages", u.Up, u.Down, u.Maintenance, u.Paused, u.Unknown, u.Coverage, u.Outages)
+}

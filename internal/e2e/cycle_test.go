@@ -1,0 +1,265 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// lines are those of a file that members append to: what really ran.
+func (s *site) lines(file string) []string {
+	text, err := os.ReadFile(filepath.Join(s.dir, file))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// writes waits for a line in such a file.
+func (s *site) writes(file, line string) {
+	s.t.Helper()
+	eventually(s.t, patience, "there is a line "+line, func() (bool, string) {
+		all := s.lines(file)
+		return slices.ContainsFunc(all, func(l string) bool { return strings.HasPrefix(l, line) }), strings.Join(all, "\n")
+	})
+}
+
+// members makes five members that write down their starts and ends, and wait in
+// between for a file that lets them go on, and a cycle of them.
+func (n *node) members(held string) (names []string) {
+	n.t.Helper()
+	c := &belfry.Cycle{}
+	for _, name := range []string{"m1", "m2", "m3", "m4", "m5"} {
+		gate := ""
+		if name == held {
+			gate = "while [ ! -e go ]; do sleep 0.05; done\n"
+		}
+		script := fmt.Sprintf("cd %s\necho start %s $BELFRY_JOB_ID $BELFRY_ATTEMPT >>ran\n%secho end %s $BELFRY_JOB_ID $BELFRY_ATTEMPT >>ran", n.site.dir, name, gate, name)
+		n.shellTask(name, script, func(t *belfry.Task) {
+			t.Retry = belfry.Retry{MaxAttempts: 20, Delay: belfry.Duration(10 * time.Millisecond), Backoff: belfry.BackoffFixed, Jitter: -1}
+		})
+		c.Members = append(c.Members, belfry.Member{Task: name})
+		names = append(names, name)
+	}
+	if _, err := n.api.CreateTask(n.t.Context(), belfry.Task{Name: "round", Cycle: c}); err != nil {
+		n.t.Fatal(err)
+	}
+	return names
+}
+
+// checkRound wants every member to have run whole and once, but for tries that
+// were cut off, and the record to say what the file says.
+func (n *node) checkRound(id int64, names []string) {
+	n.t.Helper()
+	j := n.becomes(id, 2*patience, belfry.JobSucceeded)
+	var out belfry.CycleOutput
+	if err := json.Unmarshal(j.Output, &out); err != nil || len(out.Members) != len(names) {
+		n.t.Fatalf("%s: %v", j.Output, err)
+	}
+	ran := n.site.lines("ran")
+	furthest := 0
+	for _, l := range ran {
+		place := slices.Index(names, strings.Fields(l)[1])
+		if place < furthest || place > furthest+1 {
+			n.t.Errorf("%q comes after one of %s", l, names[furthest])
+		}
+		furthest = place
+	}
+	for i, m := range out.Members {
+		if m.Task != names[i] || m.State != belfry.MemberOK || m.JobID == 0 {
+			n.t.Errorf("result %d is %+v, want %s", i, m, names[i])
+		}
+		tries := n.attempts(m.JobID)
+		said := outcomes(tries)
+		for k, outcome := range said {
+			if (outcome == belfry.OutcomeOK) != (k == len(said)-1) || outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost {
+				n.t.Errorf("%s: attempts ended %v", m.Task, said)
+			}
+		}
+		var starts, ends int
+		for _, l := range ran {
+			var what, name string
+			var job int64
+			var try int
+			if _, err := fmt.Sscan(l, &what, &name, &job, &try); err != nil {
+				n.t.Fatalf("%q: %v", l, err)
+			}
+			if name != m.Task {
+				continue
+			}
+			if job != m.JobID || try > len(said) {
+				n.t.Fatalf("%q, and the record says job %d with %d attempts", l, m.JobID, len(said))
+			}
+			if what == "start" {
+				starts++
+			} else if ends++; try != len(said) && said[try-1] != belfry.OutcomeLost {
+				n.t.Errorf("%q, and the record says %v", l, said)
+			}
+		}
+		if starts < 1 || starts > len(said) || ends < 1 {
+			n.t.Errorf("%s: %d starts and %d ends, %d attempts", m.Task, starts, ends, len(said))
+		}
+		if jobs := allJobs(n.t, n.api, belfry.JobFilter{Task: m.Task}); len(jobs) != 1 {
+			n.t.Errorf("%s has %d jobs", m.Task, len(jobs))
+		}
+	}
+}
+
+// A node is killed with kill -9 while a member runs, and again at the moment
+// when it has ended: each member in turn, before the first, and after the last.
+func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
+	t.Parallel()
+	for _, db := range databases {
+		for k := range 6 {
+			t.Run(fmt.Sprintf("%s/%d", db.name, k), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, db.make(t))
+				flags := []string{"--allow-commands", "--session-ttl", "1s"}
+				n := s.serve(flags...)
+				held := fmt.Sprintf("m%d", max(1, k))
+				names := n.members(held)
+				id := n.enqueue("round").ID
+				restart := func() {
+					n.kill()
+					n = s.serve(flags...)
+				}
+				if k == 0 { // whatever has come of it so far
+					s.write("go", "")
+					restart()
+				} else {
+					s.writes("ran", "start "+held)
+					restart()
+					s.write("go", "")
+					s.writes("ran", "end "+held)
+					restart()
+				}
+				n.checkRound(id, names)
+				if k == len(names) { // it has ended, and nothing of it begins again
+					before := len(s.lines("ran"))
+					restart()
+					next := n.enqueue("round").ID
+					n.becomes(next, patience, belfry.JobSucceeded)
+					if after := len(s.lines("ran")); after != before+2*len(names) {
+						t.Errorf("%d lines, and after another round %d", before, after)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Nobody's clock decides how often a member runs: it is set by an hour, forward
+// and back, while the first run is under way, between runs, and in the longer
+// lane while no node is there. Cycles go on, and a member with an interval of an
+// hour runs once in the minute that really passes.
+func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			rounds := fewRounds
+			fromEnv(t, "BELFRY_E2E_ROUNDS", func(n int64) { rounds = int(n) })
+			var decides clock
+			var s *site
+			if database == "sqlite" {
+				if rounds <= fewRounds {
+					t.Log("left to make chaos, because it takes a build of its own; store tests the same")
+					return
+				}
+				s = newSite(t, "sqlite:belfry.db")
+				s.program = steppedBelfry(t)
+				faked, env := stepTime(t)
+				s.env, decides = append(s.env, env), faked
+			} else {
+				faked, env := fakeTime(t)
+				s, decides = newSite(t, pgtest.NewServer(t, pgtest.Options{Env: env}).New(t)), faked
+			}
+			n := s.serve("--allow-commands", "--session-ttl", "8s")
+			cyclesUnderway(n)
+			goOn := func(cycles ...string) {
+				t.Helper()
+				for _, name := range cycles {
+					before := len(s.lines(name))
+					eventually(t, patience, name+" goes on", func() (bool, string) {
+						if len(s.lines(name)) >= before+2 {
+							return true, ""
+						}
+						return false, n.standing(name)
+					})
+				}
+			}
+			s.writes("hourly", "start") // and it does not end yet
+			decides.set(t, time.Hour)
+			s.write("go", "")
+			goOn("plan", "loop")
+			decides.set(t, 0) // rules with a plan are quiet now, until that time is over
+			goOn("loop")
+			decides.set(t, time.Hour)
+			goOn("plan", "loop")
+			decides.set(t, 2*time.Hour)
+			goOn("plan", "loop")
+			if rounds > fewRounds { // until what ran is given up takes half a minute
+				n.kill()
+				decides.set(t, time.Hour)
+				n = s.serve("--allow-commands", "--session-ttl", "8s")
+				goOn("loop")
+			}
+			decides.set(t, 0)
+			goOn("loop")
+			for _, file := range []string{"hourly", "daily"} {
+				if ran := s.lines(file); len(ran) != 1 {
+					t.Errorf("%s ran %d times: %v", file, len(ran), ran)
+				}
+			}
+			for _, j := range allJobs(t, n.api, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed, belfry.JobCanceled}}) {
+				if j.Task != "beat-plan" && j.Task != "beat-loop" {
+					t.Errorf("job %d of %s is %s: %s %s", j.ID, j.Task, j.State, j.Reason, j.Error)
+				}
+			}
+		})
+	}
+}
+
+// standing is where a cycle and its schedule are, for people.
+func (n *node) standing(name string) string {
+	sc, err := n.api.Schedule(n.t.Context(), "default", name)
+	text := fmt.Sprintf("schedule %s: %s, next %s, %d runs, %v", name, sc.State, sc.NextAt, sc.Runs, err)
+	p, err := n.api.Jobs(n.t.Context(), belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+	for _, j := range p.Items {
+		text += fmt.Sprintf("\njob %d of %s is %s, due %s: %s", j.ID, j.Task, j.State, j.DueAt, j.Note)
+	}
+	return fmt.Sprint(text, err)
+}
+
+// cyclesUnderway makes two cycles, one by a plan and one from the finish, that
+// share a member with an interval.
+func cyclesUnderway(n *node) {
+	n.t.Helper()
+	n.shellTask("hourly", "cd "+n.site.dir+"\necho start >>hourly\nwhile [ ! -e go ]; do sleep 0.05; done")
+	n.shellTask("daily", "cd "+n.site.dir+"\necho start >>daily")
+	for name, rule := range map[string]belfry.Rule{
+		"plan": {Every: belfry.Duration(time.Second)},
+		"loop": {Every: belfry.Duration(time.Second), Anchor: belfry.AnchorFinish},
+	} {
+		n.shellTask("beat-"+name, "cd "+n.site.dir+"\necho beat >>"+name)
+		c := &belfry.Cycle{Members: []belfry.Member{
+			{Task: "hourly", Every: belfry.Duration(time.Hour)}, {Task: "beat-" + name}, {Task: "daily", Every: belfry.Duration(24 * time.Hour)},
+		}}
+		if _, err := n.api.CreateTask(n.t.Context(), belfry.Task{Name: name, Cycle: c}); err != nil {
+			n.t.Fatal(err)
+		}
+		if _, err := n.api.CreateSchedule(n.t.Context(), belfry.Schedule{Name: name, Task: name, Rules: []belfry.Rule{rule}}); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/pgtest"
+)
+
+// town is many sites of one machine. They can be made to keep who asks waiting.
+type town struct {
+	servers []*httptest.Server
+	mu      sync.Mutex
+	asked   map[string]int
+	now     map[string]int // requests under way
+	twice   []string       // who was asked twice at the same time
+	held    int
+	hold    chan struct{} // nil, or closed when they may go on
+}
+
+func newTown(t testing.TB, doors int) *town {
+	w := &town{asked: map[string]int{}, now: map[string]int{}}
+	for range doors { // only so many look at one address at once
+		w.servers = append(w.servers, httptest.NewServer(w))
+	}
+	t.Cleanup(func() {
+		w.letGo()
+		for _, s := range w.servers {
+			s.Close()
+		}
+	})
+	return w
+}
+
+func (w *town) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	w.asked[r.URL.Path]++
+	if w.now[r.URL.Path]++; w.now[r.URL.Path] > 1 {
+		w.twice = append(w.twice, r.URL.Path)
+	}
+	hold := w.hold
+	if hold != nil {
+		w.held++
+	}
+	w.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now[r.URL.Path]--
+	if hold != nil {
+		w.held--
+	}
+}
+
+func (w *town) keepWaiting() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hold = make(chan struct{})
+}
+
+func (w *town) letGo() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hold != nil {
+		close(w.hold)
+	}
+	w.hold = nil
+}
+
+func (w *town) waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held
+}
+
+func (w *town) counts() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]int{}
+	for path, n := range w.asked {
+		out[path] = n
+	}
+	return out
+}
+
+// watch is a manifest with a monitor for every house.
+func (w *town) watch(s *site, houses int, every, hook string) {
+	s.t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "channels: [{name: pager, webhook: {url: %q}}]\nalert_rules: [{name: all, channels: [pager], group: -1s}]\nmonitors:\n", hook)
+	for i := range houses {
+		fmt.Fprintf(&text, "  - {name: house-%d, every: %s, check: {timeout: 5m, http: {url: \"%s/house-%d\"}}}\n", i, every, w.servers[i%len(w.servers)].URL, i)
+	}
+	s.write("town.yaml", text.String())
+	s.run("apply", "-f", "town.yaml")
+}
+
+// monitors reads every page.
+func monitors(t testing.TB, api *httpapi.Client) (all []belfry.MonitorView) {
+	t.Helper()
+	f := belfry.MonitorFilter{Paging: belfry.Paging{Limit: 1000}}
+	for {
+		p := must[belfry.Page[belfry.MonitorView]](t)(api.Monitors(t.Context(), f))
+		all = append(all, p.Items...)
+		if f.Cursor = p.Next; p.Next == "" {
+			return all
+		}
+	}
+}
+
+// allAre waits until every monitor is so.
+func allAre(t testing.TB, api *httpapi.Client, what string, so func(belfry.MonitorView) bool) {
+	t.Helper()
+	eventually(t, 2*patience, "every monitor "+what, func() (bool, string) {
+		left := ""
+		n := 0
+		for _, m := range monitors(t, api) {
+			if !so(m) {
+				n++
+				left = fmt.Sprintf("%s is %s: %+v", m.Name, m.Status, m.State)
+			}
+		}
+		return n == 0, fmt.Sprintf("%d are not, such as: %s", n, left)
+	})
+}
+
+// nobodyWasDown wants no outage recorded and nobody told of any.
+func nobodyWasDown(t testing.TB, api *httpapi.Client, hook *pager) {
+	t.Helper()
+	p := must[belfry.Page[belfry.Incident]](t)(api.Incidents(t.Context(), belfry.IncidentFilter{}))
+	if len(p.Items) > 0 {
+		t.Errorf("%d incidents: %+v", len(p.Items), p.Items[0])
+	}
+	for _, line := range hook.types() {
+		if strings.HasSuffix(line, " down") {
+			t.Errorf("told: %s", line)
+		}
+	}
+}
+
+// A node is killed with 200 checks under way. Those are nobody's fault, and
+// every monitor goes on with one loop.
+func TestANodeKilledAmidItsChecksTakesNobodyForDown(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		const houses = 200
+		w, hook := newTown(t, 50), newPager(t)
+		flags := []string{"--allow-addresses", "loopback", "--session-ttl", "1s"}
+		n := s.serve(flags...)
+		w.watch(s, houses, "5s", hook.URL)
+		allAre(t, n.api, "is up", func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp })
+		w.keepWaiting()
+		most := 0
+		eventually(t, patience, "many checks are under way", func() (bool, string) {
+			most = max(most, w.waiting())
+			return most >= 50, fmt.Sprint(most)
+		})
+		n.kill()
+		w.letGo()
+		eventually(t, patience, "nobody waits any more", func() (bool, string) { return w.waiting() == 0, fmt.Sprint(w.waiting()) })
+		n = s.serve(flags...)
+		for range 2 {
+			before := w.counts()
+			since := time.Now()
+			allAre(t, n.api, "is checked again", func(m belfry.MonitorView) bool {
+				return m.Status == belfry.StatusUp && m.State.LastGoodAt.After(since) && w.counts()["/"+m.Name] > before["/"+m.Name]
+			})
+		}
+		nobodyWasDown(t, n.api, hook)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.twice) > 0 {
+			t.Errorf("asked twice at the same time: %v", w.twice)
+		}
+		t.Logf("%d checks were under way when it was killed", most)
+	})
+}
+
+// PostgreSQL is killed while checks go on and heartbeats are expected. Calls
+// that nobody could write down are not missing.
+func TestALostDatabaseTakesNobodyForDown(t *testing.T) {
+	t.Parallel()
+	server := pgtest.NewServer(t, pgtest.Options{})
+	s := newSite(t, server.New(t))
+	w, hook := newTown(t, 5), newPager(t)
+	n := s.serve("--allow-addresses", "loopback", "--session-ttl", "2s")
+	w.watch(s, 20, "1s", hook.URL)
+	s.write("beat.yaml", "monitors: [{name: beat, every: 2s, heartbeat: {grace: 1s}}]\n")
+	s.run("apply", "-f", "beat.yaml")
+	beat := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat
+	caller := calling(t, n.url+beat)
+	up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+	allAre(t, n.api, "is up", up)
+	for _, end := range []func() error{server.Kill, server.Stop} {
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		readyWithin(t, n.url, patience, 503)
+		refused := caller.refused()
+		eventually(t, patience, "calls were refused for longer than the grace", func() (bool, string) {
+			return caller.refused() >= refused+50, fmt.Sprint(caller.refused())
+		})
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		back := time.Now()
+		readyWithin(t, n.url, patience, 200)
+		allAre(t, n.api, "goes on", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(back) })
+	}
+	nobodyWasDown(t, n.api, hook)
+	if !n.running() {
+		t.Error("the node has ended")
+	}
+}
+
+// calls is somebody who calls a heartbeat ten times a second, and how often that
+// was refused.
+type calls struct {
+	mu sync.Mutex
+	no int
+}
+
+func (c *calls) refused() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.no
+}
+
+func calling(t testing.TB, url string) *calls {
+	c := &calls{}
+	stop, gone := make(chan struct{}), make(chan struct{})
+	client := &http.Client{Timeout: patience}
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			res, err := client.Get(url)
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			if err != nil || res.StatusCode != http.StatusOK {
+				c.mu.Lock()
+				c.no++
+				c.mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-gone
+		client.CloseIdleConnections()
+	})
+	return c
+}
+
+// Checks run on a worker that has no database. It is killed, and nobody is down
+// because of that; another one goes on, and finds an outage.
+func TestARemoteWorkerChecksForTheNode(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		web, hook := newTarget(t), newPager(t)
+		n := s.serve("--roles", "api,engine", "--session-ttl", "1s", "--allow-addresses", "loopback")
+		watching(s, web, hook)
+		secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
+		start := func(name string) *process {
+			return workerSite(t, secret).work(n.url, "--allow-addresses", "loopback", "--name", name)
+		}
+		status := func(what string, so func(belfry.MonitorView) bool) {
+			t.Helper()
+			eventually(t, 2*patience, "the monitor is "+what, func() (bool, string) {
+				m := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "site"))
+				return so(m), fmt.Sprintf("%s %+v", m.Status, m.State)
+			})
+		}
+		up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+		first := start("far-1")
+		status("up", up)
+		first.kill()
+		n.logs(soonLost, `msg="lost work released" sessions=1`)
+		since := time.Now()
+		second := start("far-2")
+		status("checked by the other", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(since) })
+		nobodyWasDown(t, n.api, hook)
+		web.down.Store(true)
+		status("down", func(m belfry.MonitorView) bool { return m.Status == belfry.StatusDown })
+		web.down.Store(false)
+		status("up", up)
+		eventually(t, patience, "the outage was told", func() (bool, string) {
+			return strings.Join(hook.types(), ",") == "site down,site up", fmt.Sprint(hook.types())
+		})
+		if !second.running() {
+			t.Error("the worker has ended")
+		}
+	})
+}
+
+// Whoever tries keys learns nothing and changes nothing.
+func TestKeysOfHeartbeatsThatAreWrong(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		n := s.serve()
+		s.write("beat.yaml", "monitors: [{name: beat, every: 1h, heartbeat: {grace: 1m}}]\n")
+		s.run("apply", "-f", "beat.yaml")
+		view := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat"))
+		key := strings.TrimPrefix(view.Beat, "/beat/")
+		wrong := []string{
+			"", "x", strings.Repeat("0", 32), key[:31], key + "0", key[1:] + key[:1], "%00" + key, key + "%0a", "%27%20or%201=1--", "beat", "..%2f..%2fv1%2fmonitors",
+			strings.Repeat("a", 10_000), "%ff%fe", key + "/no-such-verb", key + "/start/start", key + "/999", key + "/-1",
+		}
+		for _, k := range wrong {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead} {
+				a, err := request(method, n.url+"/beat/"+k, "", "")
+				if err != nil {
+					t.Errorf("%s %q: %v", method, k, err)
+				} else if a.StatusCode < 400 || a.StatusCode >= 500 {
+					t.Errorf("%s %q answered %d: %s", method, k, a.StatusCode, a.Body)
+				} else if strings.Contains(a.Body, key) && !strings.Contains(k, key) {
+					t.Errorf("%s %q answered with the key: %s", method, k, a.Body)
+				}
+			}
+		}
+		if m := must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")); m.Status != belfry.StatusNew || !m.State.LastAt.IsZero() {
+			t.Errorf("it is %s: %+v", m.Status, m.State)
+		}
+		if a, err := request(http.MethodGet, n.url+"/beat/"+strings.ToUpper(key), "", ""); err != nil || a.StatusCode != 200 {
+			t.Errorf("the key in capitals: %+v %v", a, err)
+		}
+	})
+}

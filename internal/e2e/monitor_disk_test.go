@@ -1,0 +1,68 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The disk of the database is full while checks go on. What they saw cannot be
+// written down, which is nobody's fault but ours, and they go on afterwards.
+func TestAFullDiskTakesNobodyForDown(t *testing.T) {
+	t.Parallel()
+	disk, why := smallDisk(t, "64m")
+	if why != "" {
+		t.Skip(why)
+	}
+	s := newSite(t, "sqlite:"+filepath.Join(disk, "belfry.db"))
+	s.env = []string{"BELFRY_TOKEN_FILE=" + s.tokenFile()}
+	w, hook := newTown(t, 5), newPager(t)
+	n := s.serve("--allow-addresses", "loopback", "--session-ttl", "2s", "--database", s.database)
+	w.watch(s, 20, "1s", hook.URL)
+	s.write("beat.yaml", "monitors: [{name: beat, every: 2s, heartbeat: {grace: 1s}}]\n")
+	s.run("apply", "-f", "beat.yaml")
+	caller := calling(t, n.url+must[belfry.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat)
+	up := func(m belfry.MonitorView) bool { return m.Status == belfry.StatusUp }
+	allAre(t, n.api, "is up", up)
+	filler := filepath.Join(disk, "ballast")
+	fill(t, filler)
+	refused := caller.refused()
+	eventually(t, patience, "calls were refused for longer than the grace", func() (bool, string) {
+		fill(t, filler) // what the database gave back is taken too
+		return caller.refused() >= refused+50, ""
+	})
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	room := time.Now()
+	allAre(t, n.api, "goes on", func(m belfry.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(room) })
+	nobodyWasDown(t, n.api, hook)
+	if !n.running() {
+		t.Error("the node has ended")
+	}
+}
+
+// fill writes to a file until the disk has no byte left.
+func fill(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // whatever it holds is thrown away
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+}

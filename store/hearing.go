@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// hearing is since when calls of heartbeats can have been written down. While
+// the database is away they are refused, and nobody is to be taken for dead
+// because of that.
+type hearing struct {
+	mu    sync.Mutex
+	deaf  bool
+	since time.Time // by this process's clock, or by Options.Clock
+}
+
+// hears notes how a use of the database ended.
+func (s *Store) hears(ctx context.Context, err error) {
+	h := &s.hearing
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil && h.deaf:
+		h.deaf, h.since = false, s.processNow()
+	case err != nil && ctx.Err() == nil && databaseIsAway(err):
+		h.deaf = true
+	}
+}
+
+// databaseIsAway reports a fault of the database, and none that a caller made.
+func databaseIsAway(err error) bool {
+	var own *belfry.Error
+	return errors.As(err, &own) && own.Code == belfry.Unavailable && own.Err != nil
+}
+
+func (s *Store) processNow() time.Time {
+	if s.opt.Clock != nil {
+		return s.opt.Clock()
+	}
+	return time.Now()
+}
+
+// hearsSince is since when calls were heard, by the clock that says it is now.
+func (s *Store) hearsSince(now time.Time) time.Time {
+	h := &s.hearing
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.deaf: // and this is the first that succeeds again
+		return now
+	case s.opt.Clock != nil:
+		return h.since
+	}
+	return now.Add(-time.Since(h.since))
+}

@@ -1,0 +1,329 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// carousel is several cycles over the same members, at several nodes.
+type carousel struct {
+	*bench
+	nodes    []*store.Store
+	sessions []belfry.Session
+	cycles   []string
+	every    map[string]time.Duration
+
+	mu    sync.Mutex
+	now   map[string]int64 // the job that runs a member at this moment
+	wrong []string
+}
+
+var rides = []string{"a", "b", "c", "d", "e"}
+
+// eachNode is how many goroutines each node has.
+const eachNode = 3
+
+func newCarousel(b *bench, nodes []*store.Store) *carousel {
+	b.Helper()
+	c := &carousel{bench: b, nodes: nodes, now: map[string]int64{}, every: map[string]time.Duration{"b": time.Hour, "d": 3 * time.Hour}}
+	for _, name := range rides {
+		b.task(name, func(t *belfry.Task) { t.Retry.MaxAttempts = 2 })
+	}
+	members := func(names ...string) *belfry.Cycle {
+		cy := &belfry.Cycle{}
+		for i, n := range names {
+			m := belfry.Member{Task: n, Every: belfry.Duration(c.every[n])}
+			if i%3 == 1 {
+				m.OnFailure = belfry.FailureStop
+			}
+			cy.Members = append(cy.Members, m)
+		}
+		return cy
+	}
+	for _, d := range []struct {
+		name    string
+		members []string
+	}{
+		{"up", rides}, {"down", []string{"e", "d", "c", "b", "a"}}, {"odd", []string{"c", "a", "e"}}, {"even", []string{"d", "b"}},
+		{"again", rides}, {"outer", []string{"b", "odd", "a"}}, {"over", []string{"even", "odd"}},
+	} {
+		must(b.st.CreateTask(b.ctx, belfry.Task{Name: d.name, Cycle: members(d.members...)}))(b)
+		c.cycles = append(c.cycles, d.name)
+	}
+	for range eachNode * len(nodes) {
+		c.sessions = append(c.sessions, must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
+			Name: "tester", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: rides, Queues: map[string]int{"default": 10}, TTL: belfry.MaxSessionTTL,
+		}))(b))
+	}
+	return c
+}
+
+// begins notes that a member runs, and whether it ran already.
+func (c *carousel) begins(j belfry.Job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.now[j.Task]; other != 0 {
+		c.wrong = append(c.wrong, fmt.Sprintf("member %s runs as job %d and as job %d", j.Task, other, j.ID))
+	}
+	c.now[j.Task] = j.ID
+}
+
+func (c *carousel) ends(j belfry.Job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.now, j.Task)
+}
+
+// work claims what there is at a node and settles it, each job twice at once.
+func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
+	session := c.sessions[i].ID
+	got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 2}})
+	if err != nil {
+		return err
+	}
+	for _, j := range got.Jobs {
+		c.begins(j.Job)
+	}
+	var fs []belfry.Finish
+	for _, j := range got.Jobs {
+		f := belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeOK}
+		switch r.IntN(6) {
+		case 0:
+			f.Outcome, f.Error = belfry.OutcomeError, "it broke"
+		case 1:
+			f.Outcome, f.Error, f.NoRetry = belfry.OutcomeError, "it broke for good", true
+		}
+		fs = append(fs, f)
+		c.ends(j.Job)
+	}
+	if len(fs) == 0 {
+		return nil
+	}
+	other := c.nodes[(i+1)%len(c.nodes)]
+	var errs [2]error
+	late := 0
+	var answers [2][]belfry.Finished
+	together(2, func(k int) { answers[k], errs[k] = []*store.Store{st, other}[k].Finish(ctx, session, fs) })
+	for k := range fs {
+		if answers[0] != nil && answers[1] != nil && answers[0][k].Stale && answers[1][k].Stale {
+			late++
+		}
+	}
+	if late > 0 {
+		return fmt.Errorf("%d jobs were settled by nobody", late)
+	}
+	return errs[max(0, slices.IndexFunc(errs[:], func(err error) bool { return err != nil }))]
+}
+
+// turn lets all nodes work at the same moment, and then a while pass.
+func (c *carousel) turn(seed uint64, meddle func(ctx context.Context, st *store.Store, i int, r *rand.Rand) error) {
+	c.Helper()
+	c.crowd(c.nodes, eachNode, func(ctx context.Context, st *store.Store, i int) error {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		if meddle != nil && i < 2 {
+			if err := meddle(ctx, st, i, r); err != nil {
+				return err
+			}
+		}
+		if i%eachNode == 0 {
+			if _, err := st.StartCycles(ctx); err != nil {
+				return err
+			}
+			_, err := st.Promote(ctx)
+			return err
+		}
+		return c.work(ctx, st, i, r)
+	})
+	c.clock.Move(5 * time.Second)
+	for _, why := range c.wrong {
+		c.Fatal(why)
+	}
+}
+
+// rest goes on until every cycle has ended.
+func (c *carousel) rest(seed uint64) {
+	c.Helper()
+	for i := range uint64(400) {
+		if c.count(`select count(*) from jobs`) == 0 {
+			want(c, "progress of cycles that ended", c.count(`select count(*) from cycle_runs`), 0)
+			want(c, "members held by nobody", c.count(`select count(*) from member_timing where running_job > 0`), 0)
+			return
+		}
+		c.turn(seed+i, nil)
+	}
+	for _, j := range must(c.st.Jobs(c.ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobReady, belfry.JobScheduled, belfry.JobRunning}}))(c).Items {
+		c.Logf("job %d of %s is %s: %s", j.ID, j.Task, j.State, j.Note)
+	}
+	for _, name := range c.cycles {
+		if run := must(c.st.CycleStatus(c.ctx, "default", name))(c).Run; run != nil {
+			c.Logf("%s: job %d, current %s, member job %d, waits for %d, %d results", name, run.JobID, run.Current, run.MemberJob, run.WaitsFor, len(run.Results))
+		}
+	}
+	c.Fatal("cycles go on without an end")
+}
+
+// judge reads what became of every cycle: whole, in order, each step once.
+func (c *carousel) judge() (ended int) {
+	c.Helper()
+	steps := map[int64]string{}
+	starts := map[string][]time.Time{}
+	for _, name := range c.cycles {
+		for _, j := range must(c.st.Jobs(c.ctx, belfry.JobFilter{Task: name, Paging: belfry.Paging{Limit: 1000}}))(c).Items {
+			if !j.State.Final() {
+				c.Fatalf("cycle %s, job %d, is %s", name, j.ID, j.State)
+			}
+			output := c.job(j.ID).Output
+			if len(output) == 0 {
+				continue // canceled, or withdrawn before it began
+			}
+			ended++
+			var out belfry.CycleOutput
+			ok(c, json.Unmarshal(output, &out))
+			seen := map[string]bool{}
+			for _, m := range out.Members {
+				if seen[m.Task] {
+					c.Fatalf("cycle %s, job %d, has %s twice", name, j.ID, m.Task)
+				}
+				seen[m.Task] = true
+				if m.JobID == 0 {
+					continue
+				}
+				if by := steps[m.JobID]; by != "" {
+					c.Fatalf("job %d is a step of %s and of %s, job %d", m.JobID, by, name, j.ID)
+				}
+				steps[m.JobID] = name
+				if m.State == belfry.MemberOK {
+					starts[m.Task] = append(starts[m.Task], m.StartedAt)
+				}
+			}
+			if n := out.OK + out.Failed + out.Skipped; n != len(out.Members) {
+				c.Fatalf("cycle %s, job %d, counts %d of %d members", name, j.ID, n, len(out.Members))
+			}
+		}
+	}
+	for task, every := range c.every {
+		list := starts[task]
+		slices.SortFunc(list, time.Time.Compare)
+		least := every - belfry.Member{Every: belfry.Duration(every)}.Slack().D()
+		for i := 1; i < len(list); i++ {
+			if gap := list[i].Sub(list[i-1]); gap < least {
+				c.Fatalf("%s ran twice within %s, at %s and at %s", task, gap, list[i-1], list[i])
+			}
+		}
+	}
+	want(c, "attempts recorded", c.count(`select count(*) from attempts`), c.count(`select count(*) from (select distinct job_id, lease from attempts) as d`))
+	return ended
+}
+
+func init() {
+	addNodes("cycles that share members, started and settled at the same moment, double no step, lose none and all end", func(b *bench, nodes []*store.Store) {
+		c := newCarousel(b, nodes)
+		const rounds = 5
+		for round := range uint64(rounds) {
+			for _, name := range c.cycles {
+				b.enqueue(belfry.NewJob{Task: name})
+			}
+			c.rest(1000 * round)
+			b.clock.Move(50 * time.Minute)
+		}
+		ended := c.judge()
+		want(b, "cycles that ended", int64(ended), b.count(`select count(*) from jobs_done where kind = 'cycle'`))
+		for _, name := range c.cycles {
+			members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
+			for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Task: name, Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+				var out belfry.CycleOutput
+				ok(b, json.Unmarshal(b.job(j.ID).Output, &out))
+				var got, wanted []string
+				for _, m := range out.Members {
+					got = append(got, m.Task)
+				}
+				for _, m := range members {
+					wanted = append(wanted, m.Task)
+				}
+				want(b, "members of "+name, strings.Join(got, ","), strings.Join(wanted, ","))
+			}
+		}
+		want(b, "steps", b.count(`select count(*) from jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
+	})
+
+	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and redrives at the same moment", func(b *bench, nodes []*store.Store) {
+		c := newCarousel(b, nodes)
+		for i, o := range []belfry.Overlap{belfry.OverlapCancelOther, belfry.OverlapTerminateOther, belfry.OverlapBufferOne} {
+			b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
+		}
+		b.schedule("loop", "outer", afterFinish(time.Minute))
+		for seed := range uint64(60) {
+			c.turn(seed, c.meddle)
+		}
+		for _, name := range []string{"cancel_other", "terminate_other", "buffer_one", "loop"} {
+			must(b.st.PauseSchedule(b.ctx, "default", name, "the end"))(b)
+		}
+		must(b.st.ResumeQueue(b.ctx, "default"))(b)
+		c.rest(1 << 20)
+		c.every = nil // whoever resets a timing has it run again
+		if c.judge() < 3 {
+			b.Fatal("hardly a cycle came to its end")
+		}
+	})
+}
+
+// meddle does what people do, and other schedules.
+func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
+	name := c.cycles[r.IntN(len(c.cycles))]
+	member := rides[r.IntN(len(rides))]
+	if i == 0 {
+		_, err := st.FireDue(ctx)
+		return err
+	}
+	var err error
+	switch r.IntN(9) {
+	case 0:
+		_, err = st.SkipMember(ctx, "default", name, member)
+	case 1, 2:
+		var p belfry.Page[belfry.Job]
+		if p, err = st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobWaiting, belfry.JobReady, belfry.JobRunning, belfry.JobScheduled}}); err == nil && len(p.Items) > 0 {
+			_, err = st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{p.Items[r.IntN(len(p.Items))].ID}})
+		}
+	case 3:
+		var t belfry.Task
+		if t, err = st.Task(ctx, "default", name); err == nil {
+			r.Shuffle(len(t.Cycle.Members), func(i, k int) {
+				t.Cycle.Members[i], t.Cycle.Members[k] = t.Cycle.Members[k], t.Cycle.Members[i]
+			})
+			_, err = st.UpdateTask(ctx, t)
+		}
+	case 4:
+		if _, err = st.PauseSchedule(ctx, "default", "loop", ""); err == nil {
+			_, err = st.ResumeSchedule(ctx, "default", "loop", false)
+		}
+	case 5:
+		if _, err = st.PauseQueue(ctx, "default", ""); err == nil {
+			_, err = st.ResumeQueue(ctx, "default")
+		}
+	case 6:
+		_, err = st.Enqueue(ctx, []belfry.NewJob{{Task: name}})
+	case 7:
+		_, err = st.ResetTiming(ctx, "default", name)
+	case 8:
+		f := belfry.JobFilter{Task: name}
+		_, err = st.CancelJobs(ctx, "default", belfry.Selection{Filter: &f})
+	}
+	if r.IntN(4) == 0 && err == nil {
+		f := belfry.JobFilter{Task: []string{name, member}[r.IntN(2)]}
+		_, err = st.RedriveJobs(ctx, "default", belfry.Selection{Filter: &f})
+	}
+	switch belfry.CodeOf(err) {
+	case belfry.Conflict, belfry.NotFound: // it was too late
+		return nil
+	}
+	return err
+}
