@@ -96,6 +96,10 @@ oracles: setup-oracles ## Compare rules with foreign engines on thousands of ran
 bench-rules: ## Compare the rule engine's speed with other libraries (module bench)
 	cd bench && go run ./cmd/rules
 
+.PHONY: bench-monitors
+bench-monitors: ## Measure Belfry's checks beside blackbox_exporter and Gatus, which it builds (MONITORS_FLAGS)
+	cd bench && go run ./cmd/monitors $(MONITORS_FLAGS)
+
 .PHONY: lint
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)
 	$(LINT) run ./...

@@ -94,14 +94,15 @@ func (c Cycle) validate() error {
 type MemberTiming struct {
 	Task        string    `json:"task"`
 	StartedAt   time.Time `json:"started_at,omitzero" doc:"Start of the last run that succeeded; its interval counts from here"`
+	CycleAt     time.Time `json:"cycle_at,omitzero" doc:"Time of the cycle in which that was"`
 	SucceededAt time.Time `json:"succeeded_at,omitzero"`
 	RunningJob  int64     `json:"running_job,omitempty" doc:"The job that runs it now, of whatever cycle"`
 }
 
-// Slack is how much sooner than its interval a member is due: a tenth of it, at
-// most five minutes. Members start some moments after their cycle, and not
-// always as many: without it, an hourly member of an hourly cycle would run
-// every other hour.
+// Slack is how much less than its interval may lie between two starts of a
+// member: a tenth of it, at most five minutes. Members start some moments after
+// their cycle, and not always as many: without it, an hourly member of an
+// hourly cycle would run every other hour. From cycle to cycle there is none.
 func (m Member) Slack() Duration { return min(m.Every/10, Duration(5*time.Minute)) }
 
 // DueAt is when the member is due, as far as its interval goes. Zero: now.
@@ -109,21 +110,26 @@ func (m Member) DueAt(t MemberTiming) time.Time {
 	if m.Every <= 0 || t.StartedAt.IsZero() {
 		return time.Time{}
 	}
-	return t.StartedAt.Add((m.Every - m.Slack()).D())
+	at := t.StartedAt.Add((m.Every - m.Slack()).D())
+	if !t.CycleAt.IsZero() {
+		at = later(at, t.CycleAt.Add(m.Every.D()))
+	}
+	return at
 }
 
-// Due says whether the member is due at now, and why.
-func (m Member) Due(t MemberTiming, now time.Time) (due bool, why string) {
-	switch at := m.DueAt(t); {
+// Due says whether the member is due now, in a cycle whose time is at, and why:
+// its interval must have passed since the cycle in which it last succeeded,
+// and, but for the slack, since it started then.
+func (m Member) Due(t MemberTiming, at, now time.Time) (due bool, why string) {
+	switch {
 	case t.StartedAt.IsZero():
 		return true, "it has never succeeded"
 	case m.Every <= 0:
 		return true, "it has no interval"
-	case !at.After(now):
-		return true, fmt.Sprintf("it last succeeded in a run of %s, at least %s ago", stamp(t.StartedAt), m.Every)
-	default:
-		return false, fmt.Sprintf("it last succeeded in a run of %s, and is due again at %s", stamp(t.StartedAt), stamp(at))
+	case now.Before(t.StartedAt.Add((m.Every - m.Slack()).D())) || !t.CycleAt.IsZero() && at.Before(t.CycleAt.Add(m.Every.D())):
+		return false, fmt.Sprintf("it last succeeded in a run of %s, and is due again at %s", stamp(t.StartedAt), stamp(m.DueAt(t)))
 	}
+	return true, fmt.Sprintf("it last succeeded in a run of %s, at least %s ago", stamp(t.StartedAt), m.Every)
 }
 
 // CycleRun is a cycle under way: all that is needed to go on, whatever crashed.
@@ -132,6 +138,7 @@ type CycleRun struct {
 	Namespace string         `json:"namespace"`
 	Cycle     string         `json:"cycle" doc:"Name of its task"`
 	Schedule  string         `json:"schedule,omitempty"`
+	At        time.Time      `json:"at,omitzero" doc:"Its nominal time, or when it began"`
 	StartedAt time.Time      `json:"started_at"`
 	Members   []Member       `json:"members" doc:"As the cycle began: an edit counts from the next one on"`
 	Stagger   Duration       `json:"stagger,omitempty"`
@@ -210,7 +217,11 @@ func (r CycleRun) Next(timing func(task string) MemberTiming, now time.Time) Tur
 		t.Wait = at.RunningJob
 		return t
 	}
-	if due, why := t.Member.Due(at, now); !due {
+	cycle := r.At
+	if cycle.IsZero() {
+		cycle = r.StartedAt
+	}
+	if due, why := t.Member.Due(at, cycle, now); !due {
 		t.Skip = "not due: " + why
 		return t
 	}

@@ -186,6 +186,7 @@ func (c *change) shiftClock(d time.Duration) error {
 	// turn, whether there was one before or not.
 	queries = append(queries,
 		`update member_timing set started_at = started_at + $1 where started_at > 0 and started_at `+before+` $2`,
+		`update member_timing set cycle_at = cycle_at + $1 where cycle_at > 0 and cycle_at `+before+` $2`,
 		`update member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,

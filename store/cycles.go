@@ -52,7 +52,7 @@ func (c *change) startCycle(j jobRow) error {
 		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "its task is no cycle any more")}}, true)
 	}
 	run := belfry.CycleRun{
-		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, StartedAt: c.now,
+		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, At: j.Nominal, StartedAt: c.now,
 		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []belfry.MemberResult{},
 	}
 	if j.Trigger == belfry.TriggerCycle {
@@ -86,7 +86,7 @@ type timingRow struct {
 }
 
 func scanTiming(rows Rows) (t timingRow, err error) {
-	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt})
+	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.CycleAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt})
 }
 
 // lockCycles lets one transaction at a time take cycles further. Those that
@@ -101,7 +101,7 @@ func (c *change) lockCycles() error {
 	return err
 }
 
-const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0)`
+const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0)`
 
 // lockTiming reads the timing of a member and keeps other cycles from having
 // it run until this transaction ends.
@@ -137,6 +137,9 @@ func (c *change) advance(run belfry.CycleRun) error {
 				return err
 			}
 			if t.StartedAt, err = c.sinceSet(t.StartedAt); err != nil {
+				return err
+			}
+			if t.CycleAt, err = c.sinceSet(t.CycleAt); err != nil {
 				return err
 			}
 			turn := run.Next(func(string) belfry.MemberTiming { return t.MemberTiming }, c.now)
@@ -263,16 +266,16 @@ func (c *change) membersEnded(ends []memberEnd) error {
 		return err
 	}
 	for _, e := range ends {
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`+c.sql.ForUpdate("cycle_runs"), e.jobID)
+		if err != nil {
+			return err
+		}
 		if e.state == belfry.JobSucceeded {
-			if err := c.memberSucceeded(e); err != nil {
+			if err := c.memberSucceeded(e, run); err != nil {
 				return err
 			}
 		}
 		if _, err := c.tx.Exec(c.ctx, `update member_timing set running_job = 0 where task_id = $1 and running_job = $2`, e.taskID, e.jobID); err != nil {
-			return err
-		}
-		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`+c.sql.ForUpdate("cycle_runs"), e.jobID)
-		if err != nil {
 			return err
 		}
 		if found {
@@ -291,7 +294,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 
 // memberSucceeded writes when the run of a member began that succeeded: with
 // its first attempt, however long it waited for a worker after its turn.
-func (c *change) memberSucceeded(e memberEnd) error {
+func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
 	began := micros(e.claimedAt)
 	if e.attempts > 1 {
 		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from attempts where job_id = $1 order by number limit 1`, e.jobID)
@@ -308,11 +311,15 @@ func (c *change) memberSucceeded(e memberEnd) error {
 	}
 	// What is in attempts does not follow a clock that is set; the turn does.
 	began = min(max(began, turn), micros(c.now))
+	// Zero for a cycle that was asked for, and for a member that was redriven.
+	// Of a clock that was set back meanwhile, the start knows and this does not.
+	cycle := min(micros(run.At), began)
 	_, err = c.tx.Exec(c.ctx, `
-		insert into member_timing (task_id, started_at, succeeded_at)
-		values ($1, $2, $3)
+		insert into member_timing (task_id, started_at, cycle_at, succeeded_at)
+		values ($1, $2, $3, $4)
 		on conflict (task_id) do update
-		set started_at = excluded.started_at, succeeded_at = excluded.succeeded_at`, e.taskID, began, micros(c.now))
+		set started_at = excluded.started_at, cycle_at = excluded.cycle_at, succeeded_at = excluded.succeeded_at`,
+		e.taskID, began, cycle, micros(c.now))
 	return err
 }
 
@@ -624,7 +631,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 	for _, m := range t.Cycle.Members {
 		timing := timings[m.Task]
 		status := belfry.MemberStatus{Member: m, Timing: timing, DueAt: m.DueAt(timing)}
-		if status.Due, status.Why = m.Due(timing, now); timing.RunningJob != 0 {
+		if status.Due, status.Why = m.Due(timing, now, now); timing.RunningJob != 0 {
 			status.Due, status.Why = false, fmt.Sprintf("it runs now, as job %d", timing.RunningJob)
 		}
 		out.Members = append(out.Members, status)
@@ -814,7 +821,7 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 		for _, m := range reset {
 			if _, err := c.tx.Exec(ctx, `
 				update member_timing
-				set started_at = 0, succeeded_at = 0
+				set started_at = 0, cycle_at = 0, succeeded_at = 0
 				where task_id = (select id from tasks where namespace = $1 and name = $2)`, t.Namespace, m); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,17 +40,22 @@ type started struct{ Nominal, Made, Began int64 }
 func (r started) made() time.Duration  { return time.Duration(r.Made - r.Nominal) }
 func (r started) began() time.Duration { return time.Duration(r.Began - r.Nominal) }
 
-// Child runs the node and never returns, if this process was started to be one. It belongs before everything else in
-// main, and in TestMain.
+// Child runs the node, or the [Target], and never returns, if this process was started to be one. It belongs before
+// everything else in main, and in TestMain.
 func Child() {
-	text := os.Getenv(childEnv)
-	if text == "" {
+	var err error
+	if text := os.Getenv(childEnv); text != "" {
+		var c child
+		if err = json.Unmarshal([]byte(text), &c); err == nil {
+			err = c.run()
+		}
+	} else if text := os.Getenv(targetEnv); text != "" {
+		var hosts int
+		if hosts, err = strconv.Atoi(text); err == nil {
+			err = runTarget(hosts)
+		}
+	} else {
 		return
-	}
-	var c child
-	err := json.Unmarshal([]byte(text), &c)
-	if err == nil {
-		err = c.run()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

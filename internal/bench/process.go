@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Build builds the program belfry into dir.
@@ -80,6 +82,18 @@ func launch(cmd *exec.Cmd) (*process, error) {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
+}
+
+// stop asks it to end, and returns when it has.
+func (p *process) stop() error {
+	err := p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(40 * time.Second): // over a node's grace
+		p.kill()
+		return p.trouble(errors.New("the program did not stop"))
+	}
+	return err
 }
 
 // trouble adds what the process said last to an error about it.

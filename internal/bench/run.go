@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -39,16 +38,17 @@ type Options struct {
 	TTLs    []time.Duration // of its session
 	Horizon Steady
 	Holds   []Horizon // the first is what the others are compared with
-	Past    int       // finished jobs in a history
-	Days    int       // over which they ended
-	Now     int       // jobs that are burnt beside it
+	Watch   Watch
+	Past    int // finished jobs in a history
+	Days    int // over which they ended
+	Now     int // jobs that are burnt beside it
 
 	hasty bool // PostgreSQL without fsync, for tests of the measures themselves
 }
 
 // Measures and DatabaseNames are the choices.
 var (
-	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history"}
+	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
@@ -61,7 +61,8 @@ func Long() Options {
 		Firing:  Firing{PerSecond: 1000, Seconds: 20, Burst: 10_000, Gap: 3 * time.Second, Lead: 20 * time.Second},
 		Running: 1000, TTLs: []time.Duration{2 * time.Second, 30 * time.Second},
 		Horizon: Steady{For: time.Minute, Slice: 10 * time.Second, Backlog: 5000}, Holds: Horizons,
-		Past: 10_000_000, Days: 10, Now: 50_000,
+		Watch: Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
+		Past:  10_000_000, Days: 10, Now: 50_000,
 	}
 }
 
@@ -74,6 +75,8 @@ func Short() Options {
 	o.Firing.Seconds, o.Firing.Lead = 5, 5*time.Second
 	o.TTLs = []time.Duration{belfry.MinSessionTTL.D()}
 	o.Horizon.For, o.Horizon.Slice, o.Holds = 10*time.Second, 2*time.Second, Horizons[:2]
+	o.Watch.Monitors, o.Watch.Every = 1000, 6*time.Second // the same rate
+	o.Watch.Warm, o.Watch.For, o.Watch.Away, o.Watch.Back = 6*time.Second, 12*time.Second, 12*time.Second, 8*time.Second
 	o.Past, o.Days, o.Now = 200_000, 2, 5000
 	return o
 }
@@ -118,7 +121,7 @@ func (r *run) measure(ctx context.Context) error {
 		run  func(context.Context) error
 	}{
 		{"work", r.work}, {"bound", r.bound}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
-		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history},
+		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors},
 	} {
 		if !slices.Contains(r.Measures, m.name) {
 			continue
@@ -153,7 +156,8 @@ func (r *run) open(ctx context.Context) error {
 			r.all, r.whole = append(r.all, d), append(r.whole, d)
 		}
 	}
-	if r.Program == "" && (slices.Contains(r.Measures, "idle") || slices.Contains(r.Measures, "recovery")) {
+	built := func(measure string) bool { return measure == "idle" || measure == "recovery" || measure == "monitors" }
+	if r.Program == "" && slices.ContainsFunc(r.Measures, built) {
 		var err error
 		r.Program, err = Build(ctx, r.dir)
 		return err
@@ -171,8 +175,7 @@ func (r *run) close() error {
 
 // conditions are what the figures hold for.
 func (r *run) conditions(ctx context.Context) ([]string, error) {
-	facts := append([]string{fmt.Sprintf("%d CPUs", runtime.NumCPU())}, machine()...)
-	facts = append(facts, runtime.Version())
+	facts := []string{Machine()}
 	if version, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
 		facts = append(facts, "belfry "+strings.TrimSpace(string(version)))
 	}

@@ -131,7 +131,12 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 		web.down.Store(true)
 		hook.deaf.Store(true) // what cannot be told now is told later
 		status(belfry.StatusDown)
-		n.logs(patience, "alert was not taken") // a message that is under way at its death is another node's after two minutes only
+		// A message that is under way when its node dies is another one's after
+		// two minutes only. This one has come back.
+		eventually(t, patience, "a try to tell was written down", func() (bool, string) {
+			p, err := s.client(s.server).Alerts(t.Context(), belfry.AlertFilter{})
+			return err == nil && len(p.Items) == 1 && p.Items[0].Tries > 0, fmt.Sprintf("%+v %v", p.Items, err)
+		})
 		n.signal(syscall.SIGKILL)
 		n.ended(patience)
 		hook.deaf.Store(false)

@@ -143,6 +143,19 @@ func init() {
 		}
 	})
 
+	add("a cycle that looks often runs a member no sooner than its interval", func(b *bench) {
+		r := b.ring("all", hourly("a"))
+		b.schedule("all", "all", every(5*time.Minute))
+		runs := 0
+		for range 12*24 + 1 {
+			b.fire()
+			runs += len(strings.Fields(r.works(well)))
+			next := b.get("all").NextAt
+			b.clock.Move(next.Sub(b.clock.Now()))
+		}
+		want(b, "runs in a day", runs, 25)
+	})
+
 	add("two cycles never run a member at the same time, nor twice within its interval", func(b *bench) {
 		r := b.ring("one", hourly("a"), belfry.Member{Task: "b"})
 		r.ring("two", hourly("a"), belfry.Member{Task: "b"}, belfry.Member{Task: "c"})

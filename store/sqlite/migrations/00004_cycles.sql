@@ -18,6 +18,7 @@ create index cycle_runs_waiting on cycle_runs (waits_for_task) where waits_for_t
 create table member_timing (
 	task_id      integer primary key,
 	started_at   integer not null default 0,
+	cycle_at     integer not null default 0, -- of the cycle in which that was
 	succeeded_at integer not null default 0,
 	running_job  integer not null default 0,
 	turn_at      integer not null default 0 -- of the run under way

@@ -1,0 +1,103 @@
+//go:build linux
+
+// Command monitors prints what a check costs Belfry, blackbox_exporter and Gatus: one table, and the conditions.
+//
+// All look at the same targets equally often, in turns in one run. The target is a process of its own on loopback, over
+// plain HTTP, so that nothing is in the figures that a TLS library or a network does. CPU and memory are those of the
+// program's process and its children, from /proc. Start-up is not counted: a turn begins when each monitor has been
+// checked once.
+//
+// Belfry is the built program on SQLite with its default settings. blackbox_exporter has no scheduler and no record: it
+// is asked for each probe over HTTP by this program, whose CPU is not counted. Gatus waits 777 ms between the starts of
+// any two of its endpoints, so that few with a short interval stand for many with a long one; the rate is the same.
+//
+//	cd bench && go run ./cmd/monitors
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/belfry-run/belfry/internal/bench"
+)
+
+// settings are the flags.
+type settings struct {
+	monitors int
+	every    time.Duration
+	many     int
+	turn     time.Duration
+	warm     time.Duration
+	rounds   int
+	only     string
+}
+
+func main() {
+	bench.Child()
+	log.SetFlags(0)
+	var s settings
+	flag.IntVar(&s.monitors, "monitors", 167, "monitors of each contender")
+	flag.DurationVar(&s.every, "every", time.Second, "time between two checks of a monitor")
+	flag.IntVar(&s.many, "many", 10_000, "monitors of Belfry in a turn at the same rate, each less often; 0: none")
+	flag.DurationVar(&s.turn, "turn", 30*time.Second, "how long each is measured")
+	flag.DurationVar(&s.warm, "warm", 10*time.Second, "how long it runs before, after every monitor was checked once")
+	flag.IntVar(&s.rounds, "rounds", 2, "how often each has its turn")
+	flag.StringVar(&s.only, "only", "", "only contenders whose name holds this")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		stop()
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, s settings) (err error) {
+	dir, err := os.MkdirTemp("", "belfry-monitors-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f := &field{settings: s, dir: dir, conditions: bench.Machine()}
+	if err := f.build(ctx); err != nil {
+		return err
+	}
+	if f.target, err = bench.StartTarget(50); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.target.Close()) }()
+	list := f.contenders()
+	begun := time.Now()
+	for round := range s.rounds {
+		for i := range list {
+			c := list[(i+round)%len(list)]
+			if err := f.turn(ctx, c); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			log.Printf("%s round %d: %s", time.Now().Format("15:04:05"), round+1, c.last())
+		}
+	}
+	f.print(os.Stdout, list, time.Since(begun))
+	return nil
+}
+
+// field is what the contenders meet on.
+type field struct {
+	settings
+	dir        string
+	conditions string
+	target     *bench.Target
+	programs   map[string]string // that could be built
+	versions   map[string]string
+	refused    map[string]error // why the others could not
+}
+
+func (f *field) path(name string) string { return filepath.Join(f.dir, name) }

@@ -1,0 +1,278 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/store"
+	checks "github.com/belfry-run/belfry/worker/probe"
+)
+
+// Watch is many monitors on one node: the built program with its default settings.
+type Watch struct {
+	Monitors int
+	Every    time.Duration
+	Hosts    int           // that they are spread over
+	Warm     time.Duration // before anything is counted
+	For      time.Duration // a multiple of Every
+	Away     time.Duration // how long the node is stopped, at least Every
+	Back     time.Duration // how long it is watched after that, more than Every
+}
+
+// Watched is what they cost and whether they kept their times.
+type Watched struct {
+	Checks      int           // begun while it was counted
+	Node        float64       // share of a core
+	Server      float64       // the same of PostgreSQL
+	Alone       time.Duration // CPU of a check and nothing else
+	Memory      float64       // of the node
+	Late        Quantiles     // from the time of a check to its start, as its result says
+	Uneven      Quantiles     // how far the distance of two requests of a monitor was from Every
+	Least, Most int           // requests in a second
+	Astray      int           // checks that were due and not made, or made twice, or not good
+	Return      Return
+}
+
+// Return is what came of a time in which no node was there.
+type Return struct {
+	CaughtUp int       // monitors that were checked once for all that they missed
+	Others   int       // those that were not, or more than once
+	After    Quantiles // from when the node was ready to the first request of a monitor
+	Most     int       // requests in a second
+	Waited   Quantiles // from the time of a check that was made up for to its start
+	Latency  Quantiles // of these checks, which their waiting is no part of
+	Late     Quantiles // of the checks that came due since
+}
+
+// PerCheck is the node's CPU of one check.
+func (w Watched) PerCheck(d time.Duration) time.Duration {
+	return time.Duration(w.Node * float64(d) / float64(max(w.Checks, 1)))
+}
+
+// Run makes the monitors and watches them, stops the node for a while, and watches them again.
+func (o Watch) Run(ctx context.Context, s *Site, program string) (w Watched, err error) {
+	t, err := StartTarget(o.Hosts)
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := s.With(ctx, store.Options{}, func(st *store.Store) error { return o.save(ctx, st, t) }); err != nil {
+		return w, err
+	}
+	if err := s.Calm(ctx); err != nil {
+		return w, err
+	}
+	left, err := o.steady(ctx, s, t, program, &w)
+	if err != nil {
+		return w, err
+	}
+	// What a check costs by itself is measured while no node is there.
+	if w.Alone, err = o.alone(ctx, t); err != nil {
+		return w, err
+	}
+	pause(ctx, time.Until(left.Add(o.Away)))
+	return w, o.again(ctx, s, t, program, left, &w.Return)
+}
+
+// Monitor is the one with this number.
+func (t *Target) Monitor(i int, every time.Duration) belfry.Monitor {
+	return belfry.Monitor{
+		Name: fmt.Sprintf("m-%05d", i), Every: belfry.Duration(every),
+		Check: belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: t.URL(i)}},
+	}
+}
+
+func (o Watch) save(ctx context.Context, st *store.Store, t *Target) error {
+	var all []belfry.Monitor
+	for i := range o.Monitors {
+		all = append(all, t.Monitor(i, o.Every))
+	}
+	for some := range slices.Chunk(all, 1000) {
+		if _, err := st.Apply(ctx, belfry.Manifest{Monitors: some}, belfry.ApplyOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steady answers when the node was gone.
+func (o Watch) steady(ctx context.Context, s *Site, t *Target, program string, w *Watched) (left time.Time, err error) {
+	node, err := s.serve(program, "--allow-addresses", "loopback")
+	if err != nil {
+		return left, err
+	}
+	defer node.kill()
+	from := time.Now().Add(o.Warm)
+	to := from.Add(o.For)
+	if w.Node, w.Server, err = s.shares(ctx, node.cmd.Process.Pid, from, to); err != nil {
+		return left, err
+	}
+	memory, err := residentBytes(node.cmd.Process.Pid)
+	if err != nil {
+		return left, err
+	}
+	w.Memory = float64(memory)
+	pause(ctx, 2*time.Second) // what was due may begin
+	if err := errors.Join(node.stop(), ctx.Err()); err != nil {
+		return left, err
+	}
+	left = time.Now()
+	seen, err := t.Seen(ctx)
+	if err != nil {
+		return left, err
+	}
+	seen = slices.DeleteFunc(seen, func(a Arrival) bool { return a.At().Before(from) || !a.At().Before(to) })
+	w.Checks = len(seen)
+	w.Uneven = QuantilesOf(Uneven(seen, o.Every))
+	w.Least, w.Most = Seconds(seen, from, to)
+	results, err := s.results(ctx, from, to)
+	w.Late = QuantilesOf(delays(results))
+	w.Astray = o.astray(results)
+	return left, err
+}
+
+// astray counts how far the results are from what was to come.
+func (o Watch) astray(all []result) (n int) {
+	times := map[int64]int{}
+	for _, r := range all {
+		times[r.monitor]++
+		if r.outcome != belfry.CheckOK {
+			n++
+		}
+	}
+	want := int(o.For / o.Every)
+	for _, got := range times {
+		n += max(got-want, want-got)
+	}
+	return n + want*(o.Monitors-len(times))
+}
+
+// alone looks at the target as often as the monitors do, and does nothing besides.
+func (o Watch) alone(ctx context.Context, t *Target) (time.Duration, error) {
+	allow, err := guard.ParseAllow([]string{"loopback"})
+	if err != nil {
+		return 0, err
+	}
+	e := checks.New(checks.Options{Guard: guard.Options{Allow: allow}})
+	defer e.Close()
+	before, err := ownCPU()
+	if err != nil {
+		return 0, err
+	}
+	rate := float64(o.Monitors) / o.Every.Seconds()
+	begun, made := time.Now(), 0
+	var looks sync.WaitGroup
+	for time.Since(begun) < min(o.Away/2, 30*time.Second) && ctx.Err() == nil {
+		for ; made < int(rate*time.Since(begun).Seconds()); made++ {
+			looks.Go(func() { e.Measure(ctx, t.Monitor(made, o.Every).Task()) })
+		}
+		pause(ctx, 50*time.Millisecond) // a node starts what came due in such batches; singly they are dearer
+	}
+	looks.Wait()
+	after, err := ownCPU()
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.Seen(ctx) // these are nobody's
+	return (after - before) / time.Duration(max(made, 1)), err
+}
+
+// again starts the node once more.
+func (o Watch) again(ctx context.Context, s *Site, t *Target, program string, left time.Time, r *Return) error {
+	begun := time.Now()
+	node, err := s.serve(program, "--allow-addresses", "loopback")
+	if err != nil {
+		return err
+	}
+	defer node.kill()
+	ready := time.Now()
+	end := ready.Add(o.Back)
+	pause(ctx, time.Until(end.Add(2*time.Second)))
+	if err := errors.Join(node.stop(), ctx.Err()); err != nil {
+		return err
+	}
+	seen, err := t.Seen(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[int64]bool{}
+	var after []time.Duration
+	for _, a := range seen {
+		if !known[a.Monitor] {
+			known[a.Monitor] = true
+			after = append(after, max(a.At().Sub(ready), 0))
+		}
+	}
+	r.After = QuantilesOf(after)
+	_, r.Most = Seconds(seen, begun, end)
+	all, err := s.results(ctx, left, end.Add(time.Second))
+	if err != nil {
+		return err
+	}
+	missed := map[int64]int{}
+	var since, waited, latency []time.Duration
+	for _, one := range all {
+		switch due := one.due(); {
+		case due.Before(begun):
+			missed[one.monitor]++
+			waited, latency = append(waited, one.delay), append(latency, one.latency)
+		case !due.Before(ready) && due.Before(end):
+			since = append(since, one.delay)
+		}
+	}
+	for _, n := range missed {
+		if n == 1 {
+			r.CaughtUp++
+		}
+	}
+	r.Others = o.Monitors - r.CaughtUp
+	r.Waited, r.Latency, r.Late = QuantilesOf(waited), QuantilesOf(latency), QuantilesOf(since)
+	return nil
+}
+
+// monitors is measure 8.
+func (r *run) monitors(ctx context.Context) error {
+	return r.rounds(ctx, r.Slow, r.whole, func(d *Database) (err error) {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := r.Watch.Run(ctx, s, r.Program)
+		if err := errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s monitors every %s: ", thousands(fmt.Sprint(r.Watch.Monitors)), r.Watch.Every)
+		alone := float64(w.Alone) * float64(w.Checks) / float64(r.Watch.For)
+		r.report.Add(d.Name, name+"node's CPU, of a core", Percent, w.Node)
+		r.report.Add(d.Name, name+"of it the requests alone", Percent, alone)
+		if d.Postgres() {
+			r.report.Add(d.Name, name+"server's CPU, of a core", Percent, w.Server)
+		}
+		r.report.Add(d.Name, name+"node's CPU per check", Time, float64(w.PerCheck(r.Watch.For)))
+		r.report.Add(d.Name, name+"of it the request alone", Time, float64(w.Alone))
+		r.report.Add(d.Name, name+"node's memory", Bytes, w.Memory)
+		r.quantiles(d.Name, name+"time of a check to its start", w.Late)
+		r.quantiles(d.Name, name+"distance of two requests, off by", w.Uneven)
+		r.report.Add(d.Name, name+"requests in the emptiest second", Plain, float64(w.Least))
+		r.report.Add(d.Name, name+"requests in the fullest second", Plain, float64(w.Most))
+		r.report.Add(d.Name, name+"checks that were left out, doubled or not good", Plain, float64(w.Astray))
+		name = fmt.Sprintf("the same after %s without a node: ", r.Watch.Away)
+		r.report.Add(d.Name, name+"monitors checked once for what they missed", Plain, float64(w.Return.CaughtUp))
+		r.report.Add(d.Name, name+"never, or more than once", Plain, float64(w.Return.Others))
+		r.report.Add(d.Name, name+"requests in the fullest second", Plain, float64(w.Return.Most))
+		r.report.Add(d.Name, name+"half checked after", Time, float64(w.Return.After.P50))
+		r.report.Add(d.Name, name+"all checked after", Time, float64(w.Return.After.Max))
+		r.report.Add(d.Name, name+"what was made up for, p50 to its start", Time, float64(w.Return.Waited.P50))
+		r.report.Add(d.Name, name+"its latency, p50", Time, float64(w.Return.Latency.P50))
+		r.report.Add(d.Name, name+"what came due since, p99 to its start", Time, float64(w.Return.Late.P99))
+		return nil
+	})
+}
