@@ -62,6 +62,9 @@ func (a *attempt) execute(done func(a *attempt, f belfry.Finish, report bool)) (
 }
 
 func (a *attempt) late(f belfry.Finish) {
+	// Whoever left this goroutine behind may not have come to say so yet. It is
+	// no runner any more, and must not take its leave a second time.
+	a.left.Store(true)
 	a.lane.life.worker.log.Warn("handler that was left behind has ended",
 		"job", f.JobID, "task", a.run.Job.Task, "outcome", f.Outcome, "error", f.Error)
 }
