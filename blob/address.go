@@ -1,0 +1,185 @@
+package blob
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Options of a store. The zero value works.
+type Options struct {
+	// URL is where a folder's links lead: the address of its handler as clients
+	// reach it, such as https://belfry.example.org/artifacts. Default:
+	// /artifacts, a path of the server that gave the link. A bucket has its own.
+	URL string
+	// MaxSize of an artifact in bytes. Default: [DefaultMaxSize]. A bucket takes
+	// at most 5 GiB in one request.
+	MaxSize int64
+	// KeepFree is how many bytes a folder leaves free on its disk, which it may
+	// share with the database. Default: 128 MiB. Negative: none.
+	KeepFree int64
+	// Logger is told what a folder's handler could not do. Default: none.
+	Logger *slog.Logger
+}
+
+const (
+	defaultURL      = "/artifacts"
+	defaultKeepFree = 128 << 20
+)
+
+func (o Options) filled() (Options, error) {
+	if o.URL == "" {
+		o.URL = defaultURL
+	}
+	if u, err := url.Parse(o.URL); err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return o, belfry.InvalidField("url", "", "is not the address of a handler", "such as https://belfry.example.org/artifacts")
+	}
+	if o.MaxSize < 0 {
+		return o, belfry.InvalidField("max_size", strconv.FormatInt(o.MaxSize, 10), "is negative", "")
+	}
+	if o.MaxSize == 0 {
+		o.MaxSize = DefaultMaxSize
+	}
+	if o.KeepFree == 0 {
+		o.KeepFree = defaultKeepFree
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// addressHint shows both forms of an address.
+const addressHint = "folder:/var/lib/belfry/artifacts or s3://bucket/prefix?region=eu-central-1"
+
+// Open opens the store at an address:
+//
+//	folder:/var/lib/belfry/artifacts
+//	s3://bucket/prefix?region=eu-central-1
+//	s3://bucket?endpoint=http://minio:9000&public_endpoint=https://s3.example.org&path_style=true
+//
+// Of S3, region is found as the AWS tools find it when it is not given;
+// endpoint is a service other than AWS; public_endpoint is how clients reach
+// it, if that differs, and stands in links; path_style puts the bucket into the
+// path, by default with an endpoint. Credentials come from where the AWS tools
+// take them: the environment, the shared files, the role of the machine. Links
+// that were signed with a role's end with its session.
+//
+// A folder is an [http.Handler] as well, which must be reached at Options.URL.
+func Open(ctx context.Context, address string, o Options) (Store, error) {
+	kind, rest, _ := strings.Cut(address, ":")
+	switch kind {
+	case "folder":
+		return openStore(OpenFolder(rest, o))
+	case "s3":
+		place, err := parsePlace(rest)
+		if err != nil {
+			return nil, err
+		}
+		return openStore(OpenBucket(ctx, place, o))
+	}
+	return nil, belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+}
+
+// openStore keeps a nil pointer from becoming a Store.
+func openStore[S Store](st S, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// Place is where a bucket is.
+type Place struct {
+	Bucket         string
+	Prefix         string // of every key; without slashes at its ends
+	Region         string
+	Endpoint       string // the service, unless it is AWS
+	PublicEndpoint string // the service as clients reach it; default: Endpoint
+	PathStyle      bool   // the bucket is in the path, not in the name of the host
+}
+
+// parsePlace reads what follows "s3:". It never repeats what it refuses, which
+// may hold a secret that somebody put in the wrong place.
+func parsePlace(rest string) (Place, error) {
+	u, err := url.Parse("s3:" + rest)
+	if err != nil || !strings.HasPrefix(rest, "//") || u.Fragment != "" {
+		return Place{}, badPlace("is not an address of S3")
+	}
+	if u.User != nil {
+		return Place{}, badPlace("holds a credential; those come from the environment, as the AWS tools take them")
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return Place{}, badPlace("has a query that cannot be read")
+	}
+	p := Place{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), PathStyle: query.Get("endpoint") != ""}
+	for name, values := range query {
+		if len(values) != 1 {
+			return Place{}, badPlace("has " + name + " more than once")
+		}
+		if err := p.set(name, values[0]); err != nil {
+			return Place{}, err
+		}
+	}
+	return p, nil
+}
+
+func (p *Place) set(name, value string) (err error) {
+	switch name {
+	case "region":
+		p.Region = value
+	case "endpoint":
+		p.Endpoint = value
+	case "public_endpoint":
+		p.PublicEndpoint = value
+	case "path_style":
+		if p.PathStyle, err = strconv.ParseBool(value); err != nil {
+			return badPlace("has a path_style that is neither true nor false")
+		}
+	default:
+		return badPlace("has an option that is not known; these are: region, endpoint, public_endpoint, path_style")
+	}
+	return nil
+}
+
+// check refuses what could not work, or would make keys that lead elsewhere.
+func (p Place) check() error {
+	if !isBucket(p.Bucket) {
+		return badPlace("names no valid bucket")
+	}
+	for part := range strings.SplitSeq(p.Prefix, "/") {
+		if part == "." || part == ".." || (part == "" && p.Prefix != "") || strings.ContainsFunc(part, unicode.IsControl) {
+			return badPlace("has a prefix that is not a plain path")
+		}
+	}
+	for name, endpoint := range map[string]string{"endpoint": p.Endpoint, "public_endpoint": p.PublicEndpoint} {
+		if endpoint == "" {
+			continue
+		}
+		u, err := url.Parse(endpoint)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
+			u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return badPlace("has an " + name + " that is not plainly http:// or https:// and a host")
+		}
+	}
+	return nil
+}
+
+func isBucket(name string) bool {
+	if len(name) < 3 || len(name) > 255 {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-", c)
+	})
+}
+
+func badPlace(message string) error {
+	return belfry.InvalidField("artifacts", "", message, addressHint)
+}

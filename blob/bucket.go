@@ -1,0 +1,220 @@
+package blob
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Bucket keeps artifacts in an S3 service, under prefix/sha256/digest.
+type Bucket struct {
+	place   Place
+	options Options
+	client  *s3.Client
+	inner   *s3.PresignClient // links for Belfry itself
+	public  *s3.PresignClient // links for clients
+	sender  *http.Client
+}
+
+var _ Store = (*Bucket)(nil)
+
+// maxPut is what S3 takes in one request.
+const maxPut = 5 << 30
+
+// OpenBucket finds the credentials and the region. It does not ask the service,
+// so that a node starts while that is away: see [Bucket.Check].
+func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	if err := place.check(); err != nil {
+		return nil, err
+	}
+	if o.MaxSize > maxPut {
+		return nil, belfry.InvalidField("max_size", fmt.Sprint(o.MaxSize), "is more than S3 takes in one request", "at most 5 GiB")
+	}
+	settings, err := awsconfig.LoadDefaultConfig(ctx, func(l *awsconfig.LoadOptions) error {
+		l.Region = place.Region
+		return nil
+	})
+	if err != nil {
+		return nil, belfry.Errorf(belfry.Invalid, "the settings of the AWS tools cannot be read: %w", err)
+	}
+	if settings.Region == "" && place.Endpoint != "" {
+		settings.Region = "us-east-1" // what services other than AWS take for granted
+	}
+	if settings.Region == "" {
+		return nil, badPlace("names no region, and the AWS tools have none set")
+	}
+	client := s3.NewFromConfig(settings, func(so *s3.Options) { place.apply(so, place.Endpoint) })
+	outside := s3.NewFromConfig(settings, func(so *s3.Options) {
+		place.apply(so, cmp.Or(place.PublicEndpoint, place.Endpoint))
+	})
+	return &Bucket{
+		place: place, options: o, client: client,
+		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), sender: newSender(),
+	}, nil
+}
+
+// apply sets the options of S3. Checksums that nobody asked for break services
+// other than AWS; ours is always asked for.
+func (p Place) apply(o *s3.Options, endpoint string) {
+	o.UsePathStyle = p.PathStyle
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	if endpoint != "" {
+		o.BaseEndpoint = &endpoint
+	}
+}
+
+// newSender follows no redirect: the body is gone by then, and the signature is
+// for another host.
+func newSender() *http.Client {
+	return &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (b *Bucket) key(digest string) *string { return aws.String(b.prefix() + digest) }
+
+func (b *Bucket) prefix() string {
+	if b.place.Prefix == "" {
+		return shelves + "/"
+	}
+	return b.place.Prefix + "/" + shelves + "/"
+}
+
+// Stat says what is there. What the service says of its SHA-256 counts only if
+// it is the digest.
+func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
+	if err := checkDigest(digest); err != nil {
+		return Info{}, err
+	}
+	head, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{
+		Bucket: &b.place.Bucket, Key: b.key(digest), ChecksumMode: types.ChecksumModeEnabled,
+	})
+	if err != nil {
+		return Info{}, b.fault("look for artifact "+digest, digest, err)
+	}
+	return Info{
+		Digest: digest, Size: aws.ToInt64(head.ContentLength), Changed: aws.ToTime(head.LastModified),
+		Verified: aws.ToString(head.ChecksumSHA256) == checksum(digest),
+	}, nil
+}
+
+// checksum is a digest as S3 writes it.
+func checksum(digest string) string {
+	sum, _ := hex.DecodeString(digest) // a digest, which was checked
+	return base64.StdEncoding.EncodeToString(sum)
+}
+
+// Open reads an artifact.
+func (b *Bucket) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
+	if err := checkDigest(digest); err != nil {
+		return nil, err
+	}
+	object, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
+	if err != nil {
+		return nil, b.fault("read artifact "+digest, digest, err)
+	}
+	return object.Body, nil
+}
+
+// putExpires is how long the link of a Put is good for: until the service
+// begins to read.
+const putExpires = 15 * time.Minute
+
+// Put sends what r gives through a link, as a client does: the service checks
+// the same things, and r need not be read twice.
+func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
+	if err := checkUpload(up, b.options.MaxSize); err != nil {
+		return err
+	}
+	if info, err := b.Stat(ctx, up.Digest); err == nil {
+		if info.Size != up.Size { // somebody else's: delete it first
+			return notThese("the bucket holds %d bytes under the digest of %d", info.Size, up.Size)
+		}
+		return nil
+	}
+	to, err := b.signPut(ctx, b.inner, up, putExpires)
+	if err != nil {
+		return err
+	}
+	body := newExact(ctx, r, up)
+	if up.Size == 0 { // no body is sent that could be refused
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return err
+		}
+	}
+	err = Send(ctx, b.sender, to, body)
+	switch belfry.CodeOf(err) {
+	case belfry.Forbidden, belfry.NotFound: // not the caller's fault
+		return belfry.Errorf(belfry.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)
+	}
+	return err
+}
+
+// Delete removes an artifact. A bucket that keeps versions keeps this one.
+func (b *Bucket) Delete(ctx context.Context, digest string) error {
+	if err := checkDigest(digest); err != nil {
+		return err
+	}
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
+	if err = b.fault("remove artifact "+digest, digest, err); belfry.CodeOf(err) == belfry.NotFound {
+		return nil
+	}
+	return err
+}
+
+// List returns artifacts in the order of their digests. Keys that are none are
+// passed over.
+func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) {
+	if err := checkPage(after, n); err != nil {
+		return nil, err
+	}
+	prefix := b.prefix()
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{
+		Bucket: &b.place.Bucket, Prefix: &prefix, StartAfter: aws.String(prefix + after),
+		MaxKeys: aws.Int32(int32(n)),
+	})
+	var found []Info
+	for pages.HasMorePages() && len(found) < n {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, b.fault("list artifacts", "", err)
+		}
+		for _, object := range page.Contents {
+			digest := aws.ToString(object.Key)[len(prefix):]
+			if isDigest(digest) && len(found) < n {
+				found = append(found, Info{Digest: digest, Size: aws.ToInt64(object.Size), Changed: aws.ToTime(object.LastModified)})
+			}
+		}
+	}
+	return found, nil
+}
+
+// Check asks for the bucket.
+func (b *Bucket) Check(ctx context.Context) error {
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.place.Bucket})
+	return b.fault("look for bucket "+b.place.Bucket, "", err)
+}
+
+// Close ends connections that are not in use.
+func (b *Bucket) Close() error {
+	b.sender.CloseIdleConnections()
+	return nil
+}

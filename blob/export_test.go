@@ -1,0 +1,22 @@
+package blob
+
+import "time"
+
+// Hurry makes a folder wait for a client no longer than this.
+func (f *Folder) Hurry(d time.Duration) { f.patience = d }
+
+// Busy takes all places for uploads.
+func (f *Folder) Busy() {
+	for range maxComing {
+		f.coming <- struct{}{}
+	}
+}
+
+// SweepAt sweeps if it is time to.
+func (f *Folder) SweepAt(now time.Time) { f.sweepSometimes(now) }
+
+// MakeKey makes a key, as a node does that found none.
+func (f *Folder) MakeKey() error { return f.makeKey() }
+
+// Abandoned is the age of what is swept.
+const Abandoned = abandoned

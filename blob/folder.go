@@ -1,0 +1,199 @@
+package blob
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Folder keeps artifacts as files:
+//
+//	key            what signs its links, made by the first that opens it
+//	sha256/ab/ab…  an artifact, under the first two digits of its digest
+//	tmp/…          what is on its way
+//
+// Several nodes may share one folder. It serves its own links: see
+// [Folder.ServeHTTP].
+type Folder struct {
+	root    *os.Root // nothing outside of the folder can be reached through it
+	path    string
+	key     []byte
+	options Options
+	log     *slog.Logger
+	coming  chan struct{} // one for each upload under way
+	swept   atomic.Int64  // when tmp was last swept, in Unix seconds
+
+	// What a connection is given; tests make it less.
+	patience time.Duration // to send the next piece
+	slowest  int64         // bytes per second that an exchange makes on the whole
+}
+
+const (
+	shelves = "sha256" // folder of artifacts
+	coming  = "tmp"    // folder of what is on its way
+
+	dirMode  = 0o700
+	fileMode = 0o600
+
+	// maxComing is how many uploads a node takes at once by links.
+	maxComing = 64
+)
+
+var _ Store = (*Folder)(nil)
+
+// OpenFolder opens or makes a folder.
+func OpenFolder(path string, o Options) (*Folder, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		return nil, belfry.InvalidField("artifacts", "", "the address names no folder", addressHint)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("find the folder of artifacts: %w", err)
+	}
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return nil, fmt.Errorf("make the folder of artifacts: %w", err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of artifacts: %w", err)
+	}
+	f := &Folder{
+		root: root, path: path, options: o, log: o.Logger, coming: make(chan struct{}, maxComing),
+		patience: 30 * time.Second, slowest: 32 << 10,
+	}
+	if err := f.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the folder of artifacts: %w", err), root.Close())
+	}
+	return f, nil
+}
+
+// prepare makes what is missing. All shelves are made and synced now, so that
+// an upload has one folder to sync and not two.
+func (f *Folder) prepare() error {
+	for _, dir := range []string{shelves, coming} {
+		if err := f.mkdir(dir); err != nil {
+			return err
+		}
+	}
+	for i := range 256 {
+		if err := f.mkdir(shelf(i)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(f.syncDir(shelves), f.syncDir(".")); err != nil {
+		return err
+	}
+	f.sweep(time.Now())
+	return f.loadKey()
+}
+
+func (f *Folder) mkdir(dir string) error {
+	if err := f.root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+func shelf(i int) string { return fmt.Sprintf("%s/%02x", shelves, i) }
+
+// place is the file of a digest that was checked.
+func place(digest string) string { return shelves + "/" + digest[:2] + "/" + digest }
+
+// syncDir makes the names in a folder survive a power cut.
+func (f *Folder) syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // has no such thing
+		return nil
+	}
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Stat says what is there.
+func (f *Folder) Stat(ctx context.Context, digest string) (Info, error) {
+	if err := cmp.Or(ctx.Err(), checkDigest(digest)); err != nil {
+		return Info{}, err
+	}
+	file, err := f.root.Lstat(place(digest))
+	if err == nil && !file.Mode().IsRegular() {
+		err = fs.ErrNotExist // not one of ours
+	}
+	if err != nil {
+		return Info{}, missing(digest, err)
+	}
+	return infoOf(file), nil
+}
+
+func infoOf(file fs.FileInfo) Info {
+	return Info{Digest: file.Name(), Size: file.Size(), Changed: file.ModTime(), Verified: true}
+}
+
+func missing(digest string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return notThere(digest)
+	}
+	return fmt.Errorf("read artifact %s: %w", digest, err)
+}
+
+func notThere(digest string) error {
+	return belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)
+}
+
+// Open reads an artifact.
+func (f *Folder) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
+	return f.open(ctx, digest)
+}
+
+func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
+	// The look before keeps a pipe that somebody put there from being waited for.
+	if _, err := f.Stat(ctx, digest); err != nil {
+		return nil, err
+	}
+	file, err := f.root.Open(place(digest))
+	if err != nil {
+		return nil, missing(digest, err)
+	}
+	return file, nil
+}
+
+// Delete removes an artifact. Who reads it now reads it to the end.
+func (f *Folder) Delete(ctx context.Context, digest string) error {
+	if err := cmp.Or(ctx.Err(), checkDigest(digest)); err != nil {
+		return err
+	}
+	// Not synced: what a power cut brings back is collected again.
+	if err := f.root.Remove(place(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove artifact %s: %w", digest, err)
+	}
+	return nil
+}
+
+// Check says whether the folder can be used now.
+func (f *Folder) Check(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := f.root.Stat(shelves); err != nil {
+		return belfry.Errorf(belfry.Unavailable, "the folder of artifacts cannot be read: %w", err)
+	}
+	return f.room(0)
+}
+
+// Close lets the folder go.
+func (f *Folder) Close() error { return f.root.Close() }

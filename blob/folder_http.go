@@ -1,0 +1,206 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ServeHTTP serves the folder's links. Mount it where Options.URL leads, for
+// all paths below; it asks for nothing but the link. A wrapper of the
+// ResponseWriter must have an Unwrap method, or nothing is served: deadlines
+// could not be set, and a slow client would be waited for without end.
+//
+// Like S3 it answers 412 to a PUT of what is there, and 403 to a link that is
+// not valid.
+func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "private, no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	err := f.hurry(w, r)
+	switch {
+	case err != nil:
+	case r.Method == http.MethodPut:
+		err = f.take(w, r)
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		err = f.give(w, r)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		http.Error(w, "an artifact is sent with PUT and fetched with GET", http.StatusMethodNotAllowed)
+	}
+	if err != nil {
+		f.refuse(w, r, err)
+	}
+}
+
+// hurry bounds how long a body is waited for that is refused: net/http reads
+// some of it before it sends the answer.
+func (f *Folder) hurry(w http.ResponseWriter, r *http.Request) error {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.patience)); err != nil {
+		return fmt.Errorf("limit the time of a request: %w", err)
+	}
+	return nil
+}
+
+// take receives an artifact.
+func (f *Folder) take(w http.ResponseWriter, r *http.Request) error {
+	l, err := f.permitted(r)
+	if err != nil {
+		return err
+	}
+	up := Upload{Digest: l.digest, Size: l.size}
+	if err := checkUpload(up, f.options.MaxSize); err != nil { // the limit may have come down
+		return err
+	}
+	if r.ContentLength < 0 {
+		return errNoLength
+	}
+	if r.ContentLength != up.Size {
+		return wrong("the link is for %d bytes, and %d are announced", up.Size, r.ContentLength)
+	}
+	if f.has(r.Context(), up) {
+		return errThere
+	}
+	select {
+	case f.coming <- struct{}{}:
+		defer func() { <-f.coming }()
+	default:
+		return errBusy
+	}
+	body, err := f.paced(w, r.Body, up.Size)
+	if err != nil {
+		return err
+	}
+	if err := f.receive(r.Context(), up, body); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// give sends an artifact.
+func (f *Folder) give(w http.ResponseWriter, r *http.Request) error {
+	l, err := f.permitted(r)
+	if err != nil {
+		return err
+	}
+	file, err := f.open(r.Context(), l.digest)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	info, err := file.Stat()
+	if err != nil {
+		return missing(l.digest, err)
+	}
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.longest(info.Size()))); err != nil {
+		return fmt.Errorf("limit the time of an answer: %w", err)
+	}
+	// Nothing that somebody uploaded may act as a page of this server.
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	w.Header().Set("ETag", `"`+l.digest+`"`)
+	http.ServeContent(w, r, "", time.Time{}, file)
+	return nil
+}
+
+// longest is how long an exchange of so many bytes may take.
+func (f *Folder) longest(size int64) time.Duration {
+	return f.patience + time.Duration(size/f.slowest)*time.Second
+}
+
+// paced bounds how long a client may take, for each piece and for the whole.
+// The answer gets its time after that.
+func (f *Folder) paced(w http.ResponseWriter, body io.Reader, size int64) (io.Reader, error) {
+	p := &paced{r: body, control: http.NewResponseController(w), patience: f.patience, end: time.Now().Add(f.longest(size))}
+	if err := p.control.SetWriteDeadline(p.end.Add(f.patience)); err != nil {
+		return nil, fmt.Errorf("limit the time of an upload: %w", err)
+	}
+	return p, nil
+}
+
+type paced struct {
+	r        io.Reader
+	control  *http.ResponseController
+	patience time.Duration
+	end      time.Time
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	deadline := time.Now().Add(p.patience)
+	if deadline.After(p.end) {
+		deadline = p.end
+	}
+	if err := p.control.SetReadDeadline(deadline); err != nil {
+		return 0, fmt.Errorf("limit the time of an upload: %w", err)
+	}
+	return p.r.Read(b)
+}
+
+// What only HTTP can say.
+var (
+	errThere    = errors.New("the artifact is there")
+	errBusy     = errors.New("too many artifacts are being sent: try again")
+	errNoLength = errors.New("say the length of the artifact: Content-Length")
+)
+
+// refuse answers with a sentence. Only what is our fault is logged, and no
+// link ever.
+func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	message := http.StatusText(status)
+	var ours *belfry.Error
+	switch {
+	case status == http.StatusInternalServerError:
+		f.log.Error("serve an artifact", "method", r.Method, "error", err)
+	case errors.Is(err, errFull):
+		f.log.Error("no space left for artifacts", "error", errors.Unwrap(err))
+		message = err.Error()
+	case errors.As(err, &ours):
+		message = ours.Error()
+	case status != http.StatusRequestTimeout:
+		message = err.Error()
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	http.Error(w, message, status)
+}
+
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, errThere):
+		return http.StatusPreconditionFailed
+	case errors.Is(err, errBusy):
+		return http.StatusServiceUnavailable
+	case errors.Is(err, errNoLength):
+		return http.StatusLengthRequired
+	case errors.Is(err, errFull):
+		return http.StatusInsufficientStorage
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout
+	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // nobody reads the answer
+		return http.StatusBadRequest
+	}
+	switch belfry.CodeOf(err) {
+	case belfry.Invalid:
+		return http.StatusBadRequest
+	case belfry.Forbidden:
+		return http.StatusForbidden
+	case belfry.NotFound:
+		return http.StatusNotFound
+	case belfry.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusInternalServerError
+}

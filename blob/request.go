@@ -1,0 +1,142 @@
+package blob
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/belfry-run/belfry"
+)
+
+// SignedRequest is a link: what to send, and where. It is a secret until it
+// expires.
+type SignedRequest struct {
+	Method string `json:"method"`
+	// URL may be a path alone. It then belongs to the server that gave it.
+	URL string `json:"url"`
+	// Headers must be sent as they are: they are part of what is signed.
+	Headers map[string]string `json:"headers,omitempty"`
+	Expires time.Time         `json:"expires"`
+}
+
+// expectAbove is the size from which a client asks before it sends a body, so
+// that one which is there already is not sent for nothing. A server of Go's
+// reads as much before it gives up a connection, and then its answer is lost.
+const expectAbove = 256 << 10
+
+// Request is the request of a link, with a body for PUT.
+func (q SignedRequest) Request(ctx context.Context, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	if err != nil {
+		return nil, belfry.Errorf(belfry.Invalid, "the link to the artifact is not a URL")
+	}
+	for name, value := range q.Headers {
+		// net/http ignores these two among the headers and has fields for them.
+		switch http.CanonicalHeaderKey(name) {
+		case "Content-Length":
+			if r.ContentLength, err = strconv.ParseInt(value, 10, 64); err != nil {
+				return nil, belfry.Errorf(belfry.Invalid, "the link to the artifact has no valid length")
+			}
+		case "Host":
+			r.Host = value
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+	if body != nil && r.ContentLength == 0 {
+		r.Body = http.NoBody // otherwise it would be sent in chunks, without a length
+	}
+	if r.ContentLength > expectAbove {
+		r.Header.Set("Expect", "100-continue")
+	}
+	return r, nil
+}
+
+// Send carries out a signed PUT. That the artifact is there already is no
+// error. The client should not follow redirects: a body is sent once.
+//
+// A service that answers before it has read the body may close the connection
+// under its own answer. So [belfry.Unavailable] may also be of an artifact that
+// is there; [Verify] tells.
+func Send(ctx context.Context, client *http.Client, to SignedRequest, body io.Reader) error {
+	r, err := to.Request(ctx, body)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return unsent(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // all that matters was read
+	if answer.StatusCode/100 == 2 || answer.StatusCode == http.StatusPreconditionFailed {
+		return nil
+	}
+	return refusal(answer)
+}
+
+// unsent is why there is no answer, without the link, which [url.Error] repeats.
+func unsent(err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	var ours *belfry.Error
+	if errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return belfry.Errorf(belfry.Unavailable, "the artifact cannot be sent: %w", err)
+}
+
+// refusal is the answer of a store that did not take an artifact.
+func refusal(answer *http.Response) error {
+	code := belfry.Unavailable // 5xx, and 409 of S3: another upload of the same is on its way
+	switch answer.StatusCode {
+	case http.StatusBadRequest, http.StatusLengthRequired:
+		code = belfry.Invalid
+	case http.StatusUnauthorized, http.StatusForbidden:
+		code = belfry.Forbidden
+	case http.StatusNotFound:
+		code = belfry.NotFound
+	case http.StatusRequestEntityTooLarge:
+		code = belfry.TooLarge
+	}
+	err := belfry.Errorf(code, "the artifact store answers %d: %s", answer.StatusCode, said(answer))
+	if code == belfry.Forbidden {
+		return err.WithHint("the link may have expired: ask for a new one")
+	}
+	return err
+}
+
+// saidMax bounds what is read of an answer, and saidShown what is repeated of it.
+const (
+	saidMax   = 16 << 10
+	saidShown = 300
+)
+
+// said is what a store answered, in one line. Of S3's XML it takes code and
+// message only: the rest repeats what was signed.
+func said(answer *http.Response) string {
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, saidMax)) // as far as it got
+	var fault struct{ Code, Message string }
+	text := ""
+	switch {
+	case xml.Unmarshal(body, &fault) == nil && fault.Code != "":
+		text = fault.Code + ": " + fault.Message
+	case strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain"):
+		text = string(body)
+	}
+	text, _ = belfry.CleanText(strings.Join(strings.FieldsFunc(text, isSpaceOrControl), " "), saidShown)
+	if text == "" {
+		return http.StatusText(answer.StatusCode)
+	}
+	return text
+}
+
+func isSpaceOrControl(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }

@@ -1,0 +1,91 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/blob"
+)
+
+func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
+	t.Parallel()
+	const xml = `<?xml version="1.0"?><Error><Code>SignatureDoesNotMatch</Code><Message>No match.</Message><StringToSign>hunter2</StringToSign></Error>`
+	for _, c := range []struct {
+		status     int
+		kind, body string
+		code       belfry.Code
+		text       string
+	}{
+		{200, "", "", "", ""},
+		{201, "", "", "", ""},
+		{412, "text/plain", "there", "", ""},
+		{403, "application/xml", xml, belfry.Forbidden, "SignatureDoesNotMatch: No match."},
+		{403, "text/plain; charset=utf-8", "this link\nhas \x1b[31mexpired", belfry.Forbidden, "this link has [31mexpired"},
+		{400, "text/plain", "", belfry.Invalid, "Bad Request"},
+		{404, "text/html", "<h1>hunter2</h1>", belfry.NotFound, "Not Found"},
+		{409, "", "", belfry.Unavailable, "Conflict"},
+		{411, "", "", belfry.Invalid, "Length Required"},
+		{413, "text/plain", strings.Repeat("x", 100_000), belfry.TooLarge, "xxx"},
+		{307, "", "", belfry.Unavailable, "Temporary Redirect"},
+		{507, "text/plain", "full", belfry.Unavailable, "full"},
+	} {
+		url := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", c.kind)
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})
+		q := blob.SignedRequest{Method: http.MethodPut, URL: url + "/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+		err := blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
+		wantCode(t, err, c.code)
+		if err == nil {
+			continue
+		}
+		if s := err.Error(); !strings.Contains(s, c.text) || strings.Contains(s, "hunter2") || strings.Contains(s, "\x1b") || len(s) > 600 {
+			t.Errorf("%d: %s", c.status, s)
+		}
+	}
+}
+
+func TestSendKeepsALinkToItself(t *testing.T) {
+	t.Parallel()
+	q := blob.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+	for _, url := range []string{q.URL, "http://[hunter2", "://hunter2"} {
+		q.URL = url
+		err := blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := blob.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); err == nil {
+		t.Error(err)
+	}
+	q.URL = "http://127.0.0.1:1/x"
+	if err := blob.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	q.Headers["Content-Length"] = "many"
+	wantCode(t, blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")), belfry.Invalid)
+}
+
+func TestARequestSaysItsLengthAndAsksBeforeItSendsMuch(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[string]string{"0": "", "3": "", "5000000": "100-continue"} {
+		q := blob.SignedRequest{Method: http.MethodPut, URL: "http://x/", Headers: map[string]string{"content-length": length, "host": "elsewhere", "x-y": "z"}}
+		r, err := q.Request(t.Context(), strings.NewReader("abc"))
+		must(t, err)
+		if r.Header.Get("Expect") != want || r.Host != "elsewhere" || r.Header.Get("X-Y") != "z" || r.Header.Get("Content-Length") != "" {
+			t.Errorf("%s: %+v", length, r)
+		}
+		if (length == "0") != (r.Body == http.NoBody) {
+			t.Errorf("%s: body %v", length, r.Body)
+		}
+	}
+}
