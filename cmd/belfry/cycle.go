@@ -385,7 +385,7 @@ func (c *cli) drawMember(w io.Writer, v belfry.CycleStatus, m memberWhy, now tim
 	fmt.Fprintf(w, "%s %s: %s\n", m.Task, due, m.Why)
 	every := ""
 	if m.Every > 0 {
-		every = fmt.Sprintf("%s, or up to %s sooner", m.Every, m.Slack())
+		every = m.Every.String()
 	}
 	run := ""
 	if v.Run != nil {
