@@ -55,6 +55,7 @@ type WorkerInfo struct {
 	Funcs     []string       `json:"funcs,omitempty" doc:"Names of the tasks it has Go handlers for"`
 	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
 	Version   string         `json:"version,omitempty"`
+	Has       Has            `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
 	TTL       Duration       `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
 }
 
@@ -83,9 +84,13 @@ const (
 // ClaimRequest asks for jobs.
 type ClaimRequest struct {
 	Session string         `json:"session"`
+	Tickets []Ticket       `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
 	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
 	Wait    Duration       `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 }
+
+// MaxTickets bounds the tickets of one claim.
+const MaxTickets = 100
 
 // MaxClaimWait bounds how long a claim may wait.
 const MaxClaimWait = Duration(30 * time.Second)
@@ -106,6 +111,17 @@ type Claim struct {
 type LeasedJob struct {
 	Job  Job  `json:"job"`
 	Task Task `json:"task" doc:"As it stands at the claim"`
+
+	Token    string            `json:"token,omitempty" doc:"Of a program: a right to this attempt alone, for a short time; renewals bring new ones"`
+	Artifact *SignedRequest    `json:"artifact,omitempty" doc:"Of a program: where its bytes are"`
+	Secrets  map[string]string `json:"secrets,omitempty" doc:"Of a program: environment variables with the values of its secrets"`
+}
+
+// Ticket is what a broker carries: which job is ready, and a secret that lets
+// its bearer claim it once. It holds nothing of the job itself.
+type Ticket struct {
+	JobID  int64  `json:"job_id"`
+	Secret string `json:"secret"`
 }
 
 // Ref names one attempt: a job under a lease.
@@ -116,10 +132,11 @@ type Ref struct {
 
 // Renewal is the answer to a renewal.
 type Renewal struct {
-	Lost   bool           `json:"lost,omitempty" doc:"The session was given up; stop everything"`
-	Drain  bool           `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
-	Cancel []Ref          `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
-	Queues map[string]int `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
+	Lost   bool             `json:"lost,omitempty" doc:"The session was given up; stop everything"`
+	Drain  bool             `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
+	Cancel []Ref            `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
+	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
+	Tokens map[int64]string `json:"tokens,omitempty" doc:"By job: new tokens of attempts whose old ones end soon"`
 }
 
 // Finish is what came of an attempt.
@@ -135,6 +152,8 @@ type Finish struct {
 	StartedIn Duration        `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
 	LogCut    bool            `json:"log_cut,omitempty"`
 	Check     *Measure        `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
+	Sandboxed *Sandboxed      `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
+	Infra     bool            `json:"infra,omitempty" doc:"It was the fault of the machine and not of the task, such as a download that broke: spends an infrastructure retry and none of the task's own"`
 }
 
 // Finished is the answer to one [Finish].
@@ -212,6 +231,7 @@ func (w WorkerInfo) Validate() error {
 	if w.TTL != 0 && (w.TTL < MinSessionTTL || w.TTL > MaxSessionTTL) {
 		p.addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
 	}
+	p.nest("has", w.Has.validate())
 	for name, slots := range w.Queues {
 		checkName(&p, "queues", name)
 		if slots < 0 || slots > MaxConcurrency {

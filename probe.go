@@ -172,7 +172,7 @@ const (
 // settings says which settings are given, by kind.
 func (t Task) settings() map[Kind]bool {
 	return map[Kind]bool{
-		KindCommand: t.Command != nil, KindHTTP: t.HTTP != nil, KindPage: t.Page != nil, KindTCP: t.TCP != nil, KindDNS: t.DNS != nil,
+		KindCommand: t.Command != nil, KindProgram: t.Program != nil, KindHTTP: t.HTTP != nil, KindPage: t.Page != nil, KindTCP: t.TCP != nil, KindDNS: t.DNS != nil,
 		KindTLS: t.TLS != nil, KindPing: t.Ping != nil, KindGRPC: t.GRPC != nil, KindWebSocket: t.WebSocket != nil,
 		KindCycle: t.Cycle != nil,
 	}
@@ -191,6 +191,7 @@ func (t Task) impliedKind() Kind {
 
 func (t Task) withKindDefaults() Task {
 	t.Command = defaulted(t.Command, Command.withDefaults)
+	t.Program = defaulted(t.Program, Program.withDefaults)
 	t.HTTP = defaulted(t.HTTP, HTTP.withDefaults)
 	t.Page = defaulted(t.Page, PageCheck.withDefaults)
 	t.Cycle = defaulted(t.Cycle, Cycle.withDefaults)
@@ -267,6 +268,8 @@ func (t Task) validateKind(p *problems) {
 	case !given[kind]:
 	case kind == KindCommand:
 		p.nest("command", t.Command.validate())
+	case kind == KindProgram:
+		p.nest("program", t.Program.validate())
 	case kind == KindHTTP:
 		p.nest("http", t.HTTP.validate())
 	case kind == KindPage:
@@ -293,7 +296,7 @@ func (t Task) validateConditions(p *problems) {
 		if len(list) > MaxConditions {
 			p.addf(field, len(list), "has more than %d entries", MaxConditions)
 		}
-		if len(list) > 0 && (t.Kind == KindCommand || t.Kind == KindFunc || t.Kind == KindCycle) {
+		if len(list) > 0 && slices.Contains([]Kind{KindCommand, KindProgram, KindFunc, KindCycle}, t.Kind) {
 			p.add(field, "", "cannot be judged for kind "+string(t.Kind), "its own end says whether it went well")
 		}
 		for i, text := range list {

@@ -15,6 +15,7 @@ type Retry struct {
 	Delay       Duration `json:"delay,omitempty" doc:"Delay before the first retry; default: 10s"`
 	MaxDelay    Duration `json:"max_delay,omitempty" doc:"Longest delay; default: 1h"`
 	Jitter      float64  `json:"jitter,omitempty" minimum:"-1" maximum:"1" doc:"Part of the delay that is spread at random, 0 to 1; default: 0.2; -1 for none"`
+	Infra       int      `json:"infra,omitempty" minimum:"-1" maximum:"100" doc:"Further tries after a fault of the machine: a lost worker, a download that broke; they do not count in max_attempts; default: 0 for most kinds, so that such faults count like others; 3 for programs; -1 for none"`
 	OnLost      OnLost   `json:"on_lost,omitempty" enum:"retry,fail" doc:"When the worker was lost and nobody knows how far it came; default: retry"`
 }
 
@@ -60,6 +61,9 @@ func (r Retry) validate() error {
 	case BackoffExponential, BackoffLinear, BackoffFixed:
 	default:
 		p.add("backoff", string(r.Backoff), "is not a backoff", "one of exponential, linear, fixed")
+	}
+	if r.Infra < -1 || r.Infra > 100 {
+		p.addf("infra", r.Infra, "is outside -1 to 100")
 	}
 	if r.Delay < 0 || r.Delay > MaxRetryDelay {
 		p.addf("delay", r.Delay, "is outside 0s to %s", MaxRetryDelay)

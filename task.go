@@ -14,7 +14,7 @@ import (
 type Task struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name,omitempty" doc:"Unique in the namespace"`
-	Kind        Kind            `json:"kind,omitempty" enum:"func,command,http,page,tcp,dns,tls,ping,grpc,websocket,cycle" doc:"What runs; default: the kind whose settings are given"`
+	Kind        Kind            `json:"kind,omitempty" enum:"func,command,program,http,page,tcp,dns,tls,ping,grpc,websocket,cycle" doc:"What runs; default: the kind whose settings are given"`
 	Description string          `json:"description,omitempty" doc:"For people; at most 4 KiB"`
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
@@ -22,7 +22,9 @@ type Task struct {
 	Timeout     Duration        `json:"timeout,omitempty" doc:"Longest an attempt may run; 10ms to 7d; default: 1h"`
 	Retry       Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
 	Input       json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
+	Needs       Needs           `json:"needs,omitzero" doc:"What a worker must have to run it"`
 	Command     *Command        `json:"command,omitempty" doc:"Settings of kind command"`
+	Program     *Program        `json:"program,omitempty" doc:"Settings of kind program"`
 	HTTP        *HTTP           `json:"http,omitempty" doc:"Settings of kind http"`
 	Page        *PageCheck      `json:"page,omitempty" doc:"Settings of kind page"`
 	TCP         *TCP            `json:"tcp,omitempty" doc:"Settings of kind tcp"`
@@ -50,6 +52,7 @@ type Kind string
 const (
 	KindFunc      Kind = "func"
 	KindCommand   Kind = "command"
+	KindProgram   Kind = "program"
 	KindHTTP      Kind = "http"
 	KindPage      Kind = "page"
 	KindTCP       Kind = "tcp"
@@ -63,11 +66,11 @@ const (
 )
 
 // Kinds lists every kind that a worker runs, in the order of their names.
-var Kinds = []Kind{KindCommand, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindTCP, KindTLS, KindWebSocket}
+var Kinds = []Kind{KindCommand, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindProgram, KindTCP, KindTLS, KindWebSocket}
 
 // TaskKinds lists every kind that a task may have. A cycle is run by no worker:
 // the engine has its members run.
-var TaskKinds = []Kind{KindCommand, KindCycle, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindTCP, KindTLS, KindWebSocket}
+var TaskKinds = []Kind{KindCommand, KindCycle, KindDNS, KindFunc, KindGRPC, KindHTTP, KindPage, KindPing, KindProgram, KindTCP, KindTLS, KindWebSocket}
 
 // Command is a program on the worker's machine. It is remote code execution by
 // design: a worker refuses it unless its operator allowed commands there.
@@ -108,6 +111,9 @@ func (t Task) WithDefaults() Task {
 	if t.Kind == KindCycle {
 		t.Retry.MaxAttempts = or(t.Retry.MaxAttempts, 1) // the next one comes; its members have retries of their own
 	}
+	if t.Kind == KindProgram {
+		t.Retry.Infra = or(t.Retry.Infra, DefaultInfraRetries)
+	}
 	t.Retry = t.Retry.withDefaults()
 	return t.withKindDefaults()
 }
@@ -137,6 +143,7 @@ func (t Task) Validate() error {
 	}
 	checkInput(&p, "input", t.Input)
 	p.nest("retry", t.Retry.validate())
+	p.nest("needs", t.Needs.validate())
 	t.validateKind(&p)
 	if t.Kind == KindCycle && t.Retry.MaxAttempts > 1 {
 		p.addf("retry.max_attempts", t.Retry.MaxAttempts, "cannot be over 1 for a cycle: its members have attempts of their own")
@@ -176,11 +183,7 @@ func (c Command) validate() error {
 	if c.OutputLimit < 0 || c.OutputLimit > MaxOutputLimit {
 		p.addf("output_limit", c.OutputLimit, "is outside 0 to %d bytes", MaxOutputLimit)
 	}
-	for _, code := range c.SuccessCodes {
-		if code < 0 || code > 255 {
-			p.addf("success_codes", code, "is outside 0 to 255")
-		}
-	}
+	checkExitCodes(&p, "success_codes", c.SuccessCodes)
 	return p.err("command")
 }
 
