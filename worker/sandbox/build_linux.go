@@ -1,0 +1,313 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// building is a run on its way.
+type building struct {
+	sandbox *Sandbox
+	spec    Spec
+	plan    plan
+	slot    *slot
+
+	setup  *setup
+	groups *group
+	limits []Limit
+	pass   []*os.File // to the set-up copy
+	run    *Run       // once there is a process
+}
+
+// build does everything up to the program's first instruction.
+func (b *building) build(ctx context.Context, trial bool) (message, error) {
+	defer func() { closeAll(b.pass) }()
+	b.describe(trial)
+	if err := b.slot.write(); err != nil {
+		return message{}, err
+	}
+	if err := b.make(); err != nil {
+		return message{}, err
+	}
+	if err := b.openFiles(); err != nil {
+		return message{}, err
+	}
+	return b.launch(ctx)
+}
+
+func (b *building) hasUID() bool { return b.plan.has(LayerUID) }
+func (b *building) hasNS() bool  { return b.plan.has(LayerNamespaces) }
+
+// uid is the program's user on the machine.
+func (b *building) uid() int {
+	if b.hasUID() {
+		return b.slot.base + 1
+	}
+	return os.Geteuid()
+}
+
+// describe says what will be made, and how the copy is to set itself up.
+func (b *building) describe(trial bool) {
+	name := "belfry-run-" + b.slot.ID
+	b.groups = b.sandbox.groups.paths(name, b.plan.has)
+	b.slot.Groups = b.groups.dirs
+	b.setup = &setup{
+		Argv: b.spec.Argv, Env: b.spec.Env, Dir: b.spec.Dir,
+		Layers: b.plan.layers, UID: -1, GID: -1, KillUID: -1,
+		Network: b.spec.Network, Cgroups: len(b.groups.dirs), CgroupName: name,
+		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
+	}
+	tmp := "/tmp"
+	if !b.hasNS() {
+		tmp = filepath.Join(b.sandbox.options.StateDir, name)
+		b.slot.Dir = tmp
+	}
+	if b.hasUID() {
+		b.slot.Users = true
+		for _, m := range b.spec.Writable {
+			b.slot.Lent = append(b.slot.Lent, m.Source)
+		}
+		b.setup.UID, b.setup.GID = b.uid(), b.uid()
+		if !b.hasNS() {
+			b.setup.KillUID = b.uid()
+		}
+		if b.plan.has(LayerUserNS) {
+			b.setup.UID, b.setup.GID = insideUID, insideUID
+		}
+	}
+	if b.setup.Dir == "" {
+		b.setup.Dir = tmp
+	}
+	if !slices.ContainsFunc(b.spec.Env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }) {
+		b.setup.Env = append(slices.Clip(b.spec.Env), "TMPDIR="+tmp)
+	}
+	if b.spec.Network {
+		b.spec.ReadOnly = append(slices.Clip(b.spec.ReadOnly), resolve(b.spec.ReadOnly)...)
+	}
+	b.setup.Rules = b.rules(tmp)
+	b.setup.Rlimits, b.limits = rlimits(b.spec.Limits, b.plan)
+	b.limits = append(b.limits, b.groups.limits(b.spec.Limits)...)
+	tmpLimit := Limit{Name: "tmp", Value: float64(b.spec.Limits.Tmp)}
+	if b.hasNS() && b.spec.Limits.Tmp > 0 {
+		tmpLimit.By = "tmpfs"
+	}
+	b.limits = append(b.limits, tmpLimit)
+}
+
+// rules are Landlock's. Inside a root of its own the paths are those of the
+// targets, and all of that root may be read.
+func (b *building) rules(tmp string) []rule {
+	rules := []rule{{tmp, accessWrite}}
+	path := func(m Mount) string { return m.Source }
+	if b.hasNS() {
+		rules = append(rules, rule{"/", accessRead})
+		path = func(m Mount) string { return m.Target }
+	}
+	for _, m := range b.spec.ReadOnly {
+		rules = append(rules, rule{path(m), accessRead})
+	}
+	for _, m := range b.spec.Writable {
+		rules = append(rules, rule{path(m), accessWrite})
+	}
+	for _, d := range devices {
+		rules = append(rules, rule{d, accessDevice})
+	}
+	return rules
+}
+
+// make makes what the record says.
+func (b *building) make() error {
+	if err := b.groups.create(b.spec.Limits); err != nil {
+		return &Fault{Step: "make the control group", Err: err}
+	}
+	if b.slot.Dir != "" {
+		if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
+			return &Fault{Step: "make the folder for temporary files", Err: err}
+		}
+		if err := os.Chown(b.slot.Dir, b.uid(), -1); err != nil {
+			return &Fault{Step: "make the folder for temporary files", Err: err}
+		}
+	}
+	for _, path := range b.slot.Lent {
+		if err := lend(path, b.uid()); err != nil {
+			return &Fault{Step: "give the program " + path, Err: err}
+		}
+	}
+	return nil
+}
+
+// openFiles are the lists of the control groups, then the mounts.
+func (b *building) openFiles() (err error) {
+	if b.pass, err = b.groups.lists(); err != nil {
+		return &Fault{Step: "open the control group", Err: err}
+	}
+	if !b.hasNS() {
+		return nil
+	}
+	var binds []bind
+	for _, m := range b.spec.ReadOnly {
+		binds = append(binds, bind{Mount: m})
+	}
+	for _, m := range b.spec.Writable {
+		binds = append(binds, bind{Mount: m, Writable: true})
+	}
+	for _, d := range devices {
+		binds = append(binds, bind{Mount: Mount{d, d}, Writable: true, Device: true})
+	}
+	for i := range binds {
+		if err := b.openMount(&binds[i]); err != nil {
+			return err
+		}
+	}
+	b.setup.Mounts = binds
+	return nil
+}
+
+// openMount clones with the worker's rights where it has any: the program's
+// user need not reach the source, nor does the run's root.
+func (b *building) openMount(m *bind) error {
+	fd, err := m.clone()
+	switch {
+	case errors.Is(err, unix.EPERM):
+		m.File = -1 // not root: the copy is, in its own namespace
+		return nil
+	case err != nil:
+		return &Fault{Step: "mount", Text: m.Source, Err: err}
+	}
+	m.File = len(b.pass) - b.setup.Cgroups
+	b.pass = append(b.pass, os.NewFile(uintptr(fd), m.Source))
+	return nil
+}
+
+// launch starts the init, tells it everything, and waits until the program
+// runs or cannot.
+func (b *building) launch(ctx context.Context) (message, error) {
+	b.setup.Files = len(b.pass)
+	config, err := json.Marshal(b.setup)
+	if err != nil {
+		return message{}, err
+	}
+	ends, err := newPipes()
+	if err != nil {
+		return message{}, err
+	}
+	defer ends.closeTheirs()
+	cmd := b.command()
+	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
+	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{})}
+	r.result.Applied = b.applied()
+	if err := r.begin(ctx); err != nil {
+		ends.closeOurs()
+		return message{}, &Fault{Step: "start the init", Err: err}
+	}
+	b.run = r
+	ends.closeTheirs() // or their ends would not be seen
+	_, err = r.control.Write(append(config, '\n'))
+	said, err := heed(ends.faults, ignoreBroken(err))
+	_ = ends.faults.Close()
+	if err == nil && said.Applied == nil {
+		err = &Fault{Step: "set up", Text: "the copy of the worker ended early; perhaps the limits are too low for it"}
+	}
+	if err != nil || b.setup.Trial {
+		r.Kill()
+		<-r.done
+		return said, errors.Join(ctx.Err(), err)
+	}
+	r.tell(said.Applied)
+	return said, nil
+}
+
+// heed reads what the set-up copy says until it is a program or has ended.
+func heed(faults *os.File, err error) (message, error) {
+	var all message
+	decoder := json.NewDecoder(faults)
+	for err == nil {
+		var m message
+		if decoder.Decode(&m) != nil {
+			break
+		}
+		if m.Fault != nil {
+			return all, m.Fault.fault()
+		}
+		all = m
+	}
+	return all, err
+}
+
+// command is the init.
+func (b *building) command() *exec.Cmd {
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{initName}, Env: []string{}, Dir: "/",
+		Stdin: b.spec.Stdin, Stdout: b.spec.Stdout, Stderr: b.spec.Stderr,
+		WaitDelay: outputWait,
+	}
+	sys := &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = sys
+	if !b.hasNS() {
+		return cmd // when the worker dies, it must live to kill the others
+	}
+	sys.Pdeathsig = syscall.SIGKILL // and all of its pid namespace with it
+	sys.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !b.spec.Network {
+		sys.Cloneflags |= unix.CLONE_NEWNET
+	}
+	if !b.plan.has(LayerUserNS) {
+		return cmd
+	}
+	sys.Cloneflags |= unix.CLONE_NEWUSER
+	if b.hasUID() {
+		ids := []syscall.SysProcIDMap{{ContainerID: insideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: insideUID, HostID: b.slot.base + 1, Size: 1}}
+		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids, ids, true
+		// Without it the init would look like nobody and still be the machine's root.
+		sys.Credential = &syscall.Credential{Uid: insideRoot, Gid: insideRoot}
+		return cmd
+	}
+	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Geteuid(), Size: 1}}
+	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Getegid(), Size: 1}}
+	sys.AmbientCaps = worthy
+	return cmd
+}
+
+// applied is what will have been applied, as far as the worker does it.
+func (b *building) applied() Applied {
+	gid := os.Getegid()
+	if b.hasUID() {
+		gid = b.uid()
+	}
+	return Applied{
+		Tier: b.plan.tier, UID: b.uid(), GID: gid, Network: b.plan.network(b.spec.Network),
+		Limits: b.limits, Missing: b.plan.missing,
+	}
+}
+
+// pipes between the worker and the init.
+type pipes struct {
+	control, report, faults   *os.File // ours
+	controlR, reportW, faultW *os.File
+}
+
+func newPipes() (p pipes, err error) {
+	for _, pair := range []struct{ r, w **os.File }{{&p.controlR, &p.control}, {&p.report, &p.reportW}, {&p.faults, &p.faultW}} {
+		if *pair.r, *pair.w, err = os.Pipe(); err != nil {
+			p.closeOurs()
+			p.closeTheirs()
+			return p, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// theirs are in the order of initControl, initReport and initFaults.
+func (p pipes) theirs() []*os.File { return []*os.File{p.controlR, p.reportW, p.faultW} }
+func (p pipes) closeTheirs()       { closeAll(p.theirs()) }
+func (p pipes) closeOurs()         { closeAll([]*os.File{p.control, p.report, p.faults}) }

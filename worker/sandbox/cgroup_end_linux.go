@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// counts are what the kernel counted of a run's groups.
+type counts struct {
+	oom, pidsRefused, memoryPeak int64
+}
+
+// count must come before remove.
+func (g *group) count() (c counts) {
+	if dir, has := g.by[LayerMemory]; has {
+		if g.trees[LayerMemory].version == 2 {
+			c.oom = keyed(filepath.Join(dir, "memory.events"), "oom_kill")
+			c.memoryPeak = number(filepath.Join(dir, "memory.peak"))
+		} else {
+			c.oom = keyed(filepath.Join(dir, "memory.oom_control"), "oom_kill")
+			c.memoryPeak = number(filepath.Join(dir, "memory.max_usage_in_bytes"))
+		}
+	}
+	if dir, has := g.by[LayerPIDs]; has {
+		c.pidsRefused = keyed(filepath.Join(dir, "pids.events"), "max")
+	}
+	return c
+}
+
+// keyed reads the number behind a name from a file of such lines.
+func keyed(file, name string) int64 {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == name {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+func number(file string) int64 {
+	text, _ := os.ReadFile(file)
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
+}
+
+// killGroups kills every process of the groups.
+func killGroups(dirs []string) {
+	for _, dir := range dirs {
+		killGroup(dir)
+	}
+}
+
+// killGroup uses what the kind of group has: the kernel's own kill; a freezer,
+// in which nothing can fork while it is killed; or neither.
+func killGroup(dir string) {
+	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
+		return
+	}
+	state := filepath.Join(dir, "freezer.state")
+	_ = os.WriteFile(state, []byte("FROZEN"), 0)
+	for _, pid := range members(dir) {
+		killMember(dir, pid)
+	}
+	_ = os.WriteFile(state, []byte("THAWED"), 0)
+}
+
+// killMember holds the process before it looks whether it still is one of the
+// group: meanwhile its number can have come to mean another.
+func killMember(dir string, pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	in, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err == nil && strings.Contains(string(in), "/"+filepath.Base(dir)+"\n") {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}
+
+func members(dir string) (pids []int) {
+	for _, word := range words(filepath.Join(dir, "cgroup.procs")) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 0 { // 0: of another pid namespace
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// removeGroups removes the folders. The kernel lets go of a group a moment
+// after its last process, so this tries until patience ends.
+func removeGroups(dirs []string, patience time.Duration) error {
+	var failed error
+	deadline := time.Now().Add(patience)
+	for _, dir := range dirs {
+		for {
+			err := os.Remove(dir)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if time.Now().After(deadline) {
+				failed = errors.Join(failed, err)
+				break
+			}
+			killGroup(dir)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// trialTime is enough for one trial on a machine that is busy.
+const trialTime = 20 * time.Second
+
+// detect tries each layer in a child, and then those of the strongest tier
+// together.
+func (s *Sandbox) detect(ctx context.Context) Report {
+	var r Report
+	found := func(l Layer, err error, detail string) bool {
+		if err != nil {
+			detail = reason(err)
+		}
+		r.Findings = append(r.Findings, Finding{l, err == nil, detail})
+		return err == nil
+	}
+	try := func(layers ...Layer) error { return s.try(ctx, layers) }
+
+	uid := []Layer{LayerUID}
+	if !found(LayerUID, s.tryUID(ctx), fmt.Sprintf("%d and up", s.options.UIDBase)) {
+		uid = nil
+	}
+	found(LayerSeccomp, s.trySeccomp(ctx), "")
+	abi, _ := landlockABI()
+	if found(LayerLandlock, try(LayerLandlock), fmt.Sprintf("version %d", abi)) {
+		found(LayerScope, tryScope(abi), "")
+	}
+	s.detectNamespaces(found, try, uid)
+	for _, l := range []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill} {
+		found(l, s.tryGroup(ctx, l), fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
+	}
+	found(LayerGVisor, findRunsc(), "")
+	r.Tier = strongest(r.Has)
+	return r
+}
+
+// detectNamespaces prefers those in a user namespace, where not even the init
+// is the machine's root. Where these are forbidden, root can do without.
+func (s *Sandbox) detectNamespaces(found func(Layer, error, string) bool, try func(...Layer) error, uid []Layer) {
+	if os.Geteuid() == 0 && uid == nil {
+		err := errors.New("a worker that is root needs other user ids for its programs")
+		found(LayerUserNS, err, "")
+		found(LayerNamespaces, err, "")
+		return
+	}
+	err := try(append(slices.Clone(uid), LayerUserNS, LayerNamespaces)...)
+	if found(LayerUserNS, err, "") {
+		found(LayerNamespaces, nil, "")
+		return
+	}
+	if uid != nil {
+		err = try(append(slices.Clone(uid), LayerNamespaces)...)
+	}
+	found(LayerNamespaces, err, "without a user namespace")
+}
+
+// reason is an error for a person who asks why a layer does not work.
+func reason(err error) string {
+	text := strings.TrimPrefix(err.Error(), "sandbox: ")
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		text += " (neither root nor allowed by the kernel or the container around)"
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
+		text += " (this kernel does not have it)"
+	case errors.Is(err, unix.ENOSPC):
+		text += " (the kernel's number of namespaces is limited to none)"
+	}
+	return text
+}
+
+// try sets a child up with the layers and asks it whether they hold.
+func (s *Sandbox) try(ctx context.Context, layers []Layer) error {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	spec := Spec{Argv: []string{"/trial"}, Dir: "/", Network: !slices.Contains(layers, LayerNamespaces)}
+	spec.Limits = spec.Limits.withDefaults()
+	_, said, err := s.start(ctx, spec, plan{layers: layers}, true)
+	if err == nil && len(said.Broken) > 0 {
+		err = errors.New(strings.Join(said.Broken, "; "))
+	}
+	return err
+}
+
+func (s *Sandbox) tryUID(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the worker is not root")
+	}
+	return s.try(ctx, []Layer{LayerUID})
+}
+
+func (s *Sandbox) trySeccomp(ctx context.Context) error {
+	if auditArch == 0 {
+		return errors.New("there is no list of system calls for " + runtime.GOARCH)
+	}
+	return s.try(ctx, []Layer{LayerSeccomp})
+}
+
+func tryScope(abi int) error {
+	if abi < 6 {
+		return fmt.Errorf("version %d of Landlock; it takes 6, which Linux 6.12 has", abi)
+	}
+	return nil
+}
+
+func (s *Sandbox) tryGroup(ctx context.Context, l Layer) error {
+	if why := s.groups.why[l]; why != "" {
+		return errors.New(why)
+	}
+	return s.try(ctx, []Layer{l})
+}
+
+// findRunsc never finds a layer that works: a machine with gVisor must not
+// lose the tiers that do.
+func findRunsc() error {
+	path, err := exec.LookPath("runsc")
+	if err != nil {
+		return errors.New("runsc is not in PATH (https://gvisor.dev/docs/user_guide/install)")
+	}
+	return fmt.Errorf("%s is there, but running programs by it is not built yet", path)
+}

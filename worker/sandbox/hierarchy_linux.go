@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hierarchy is a tree of control groups that is mounted here. Version 2 has
+// one for all controllers, version 1 one for each; a hybrid machine has both.
+type hierarchy struct {
+	version     int
+	root        string   // where its top is mounted
+	own         string   // the folder of this process's group
+	controllers []string // of version 1: those it is mounted with
+}
+
+// hierarchies reads the two tables of /proc/self: where trees are mounted, and
+// the group of this process in each. parent, if set, is taken instead of that group.
+func hierarchies(mountinfo, cgroup, parent string) (found []hierarchy) {
+	groups := ownGroups(cgroup)
+	for line := range strings.Lines(mountinfo) {
+		// 32 31 0:29 /root /mount/point options [optional...] - type source superoptions
+		before, after, ok := strings.Cut(line, " - ")
+		at, about := strings.Fields(before), strings.Fields(after)
+		if !ok || len(at) < 5 || len(about) < 3 {
+			continue
+		}
+		h := hierarchy{root: unescape(at[4])}
+		var group string
+		switch about[0] {
+		case "cgroup2":
+			h.version, group = 2, groups[""]
+		case "cgroup":
+			h.version = 1
+			for _, option := range strings.Split(about[2], ",") {
+				if path, is := groups[option]; is {
+					h.controllers, group = append(h.controllers, option), path
+				}
+			}
+		}
+		if h.version == 0 || h.version == 1 && len(h.controllers) == 0 {
+			continue
+		}
+		if parent != "" {
+			group = parent
+		}
+		h.own = filepath.Join(h.root, below(group, unescape(at[3])))
+		if !slices.ContainsFunc(found, func(o hierarchy) bool {
+			return o.version == h.version && slices.Equal(o.controllers, h.controllers)
+		}) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// ownGroups reads lines like 4:memory:/a, 1:name=systemd:/ and 0::/b into
+// the path of each controller; that of version 2 is without name.
+func ownGroups(cgroup string) map[string]string {
+	groups := map[string]string{}
+	for line := range strings.Lines(cgroup) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		for _, name := range strings.Split(fields[1], ",") {
+			groups[name] = fields[2]
+		}
+	}
+	return groups
+}
+
+// below is a group's path beneath the one that is mounted: in a container the
+// mount shows only a part of the tree.
+func below(group, mounted string) string {
+	if rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/")+"/"); ok {
+		return rest
+	}
+	if group == mounted {
+		return ""
+	}
+	return group
+}
+
+var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func unescape(field string) string { return octal.Replace(field) }
+
+// readHierarchies are those of this process.
+func readHierarchies(parent string) ([]hierarchy, error) {
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	cgroup, err := os.ReadFile("/proc/self/cgroup")
+	return hierarchies(string(mountinfo), string(cgroup), parent), err
+}
+
+// has tells if a tree limits by a controller.
+func (h hierarchy) has(controller string) bool {
+	if h.version == 1 {
+		return slices.Contains(h.controllers, controller)
+	}
+	return slices.Contains(words(filepath.Join(h.own, "cgroup.controllers")), controller)
+}
+
+// words are those of a file, none if it cannot be read.
+func words(file string) []string {
+	text, _ := os.ReadFile(file)
+	return strings.Fields(string(text))
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rule is a path of Landlock's and what may be done beneath it. Whatever has
+// no rule cannot be opened.
+type rule struct {
+	Path   string
+	Access uint64
+}
+
+const (
+	accessFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	accessRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	accessWrite = accessRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
+	accessDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+	accessAll    = accessWrite | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// handled is what a version of Landlock can forbid of files.
+func handled(abi int) uint64 {
+	access := uint64(accessAll)
+	if abi < 5 {
+		access &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if abi < 3 {
+		access &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi < 2 {
+		access &^= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	return access
+}
+
+// landlockABI is the version of the running kernel's Landlock.
+func landlockABI() (int, error) {
+	abi, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if e != 0 {
+		return 0, e
+	}
+	return int(abi), nil
+}
+
+// newRuleset makes what is later imposed on the thread. scope also forbids
+// signals and abstract sockets to the outside, noTCP all of TCP: seccomp does
+// that already where it is asked for, and this holds if one of the two fails.
+func newRuleset(rules []rule, scope, noTCP bool) (fd, abi int, err error) {
+	if abi, err = landlockABI(); err != nil {
+		return -1, 0, &Fault{Step: "landlock", Err: err}
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(abi)}
+	if noTCP && abi >= 4 {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if scope && abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	made, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), rulesetSize(abi), 0)
+	if e != 0 {
+		return -1, abi, &Fault{Step: "landlock", Err: e}
+	}
+	for _, r := range rules {
+		if err := addRule(int(made), attr.Handled_access_fs, r); err != nil {
+			return -1, abi, &Fault{Step: "landlock", Text: r.Path, Err: err}
+		}
+	}
+	return int(made), abi, nil
+}
+
+// rulesetSize is how much of the attributes a kernel knows.
+func rulesetSize(abi int) uintptr {
+	var attr unix.LandlockRulesetAttr
+	switch {
+	case abi < 4:
+		return unsafe.Offsetof(attr.Handled_access_net)
+	case abi < 6:
+		return unsafe.Offsetof(attr.Scoped)
+	}
+	return unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+}
+
+func addRule(ruleset int, known uint64, r rule) error {
+	fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	beneath := unix.LandlockPathBeneathAttr{Allowed_access: r.Access & known, Parent_fd: int32(fd)}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		beneath.Allowed_access &= accessFile
+	}
+	_, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}

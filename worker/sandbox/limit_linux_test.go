@@ -1,0 +1,137 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+func TestAForkBombStops(t *testing.T) {
+	inEach(t, promised(), func(t *testing.T, w world) {
+		if w.tier == sandbox.Confined && !w.grouped() && promised() == sandbox.Confined {
+			wantUnlimited(t, w, "pids")
+			return
+		}
+		r := w.attack("forks").holds(t, w, 1)
+		if w.grouped() && r.PIDsRefused == 0 {
+			t.Errorf("refused forks were not counted: %+v", r)
+		}
+	})
+}
+
+// wantUnlimited wants that a limit which nothing holds is shown as such, and
+// that whoever needs it is refused.
+func wantUnlimited(t *testing.T, w world, name string) {
+	t.Helper()
+	for _, l := range w.attack("echo").run(t, w).Applied.Limits {
+		if l.Name == name && l.By != "" {
+			t.Errorf("%+v", l)
+		}
+	}
+	a := w.attack("echo")
+	a.Need = []sandbox.Layer{sandbox.LayerPIDs}
+	if _, err := w.open(t).Start(t.Context(), a.Spec); !isRefusal(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAMemoryBombStops(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		a := w.attack("memory")
+		a.Limits.Memory = 64 << 20
+		r := a.run(t, w)
+		if strings.Contains(a.out.String(), "ESCAPED") || r.ExitCode == 0 {
+			t.Fatalf("%+v\n%s", r, a.out.String())
+		}
+		if !w.grouped() {
+			return // each process is held for itself, and finds out by itself
+		}
+		if !r.OOM || r.Signal != "SIGKILL" || r.ExitCode != -1 || r.Usage.MemoryPeak < 32<<20 || r.Usage.MemoryPeak > 65<<20 {
+			t.Errorf("%+v\n%s", r, a.out.String())
+		}
+	})
+}
+
+// Files in /tmp are memory too, which is why they have a limit of their own.
+func TestTmpFillsUp(t *testing.T) {
+	inEach(t, sandbox.Namespaces, func(t *testing.T, w world) {
+		a := w.attack("fill", "32")
+		a.Limits.Tmp = 8 << 20
+		a.holds(t, w, 1)
+		if !strings.Contains(a.out.String(), "no space left") {
+			t.Error(a.out.String())
+		}
+		b := w.attack("names", "50000")
+		b.Limits.Tmp = 8 << 20
+		b.holds(t, w, 1)
+	})
+}
+
+func TestAFileHasALimit(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		a := w.attack("fill", "8")
+		a.Limits.FileSize = 1 << 20
+		r := a.run(t, w)
+		// Go programs see the error, others get SIGXFSZ.
+		if strings.Contains(a.out.String(), "ESCAPED") {
+			t.Errorf("%+v\n%s", r, a.out.String())
+		}
+	})
+}
+
+func TestProcessorTimeHasALimit(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		if w.name != w.tier.String() {
+			return // each tier once
+		}
+		t.Parallel()
+		a := w.attack("spin")
+		a.Limits.CPUTime = time.Second
+		if r := a.run(t, w); r.Signal != "SIGXCPU" && r.Signal != "SIGKILL" && r.ExitCode == 0 || r.Usage.User+r.Usage.System > 10*time.Second {
+			t.Errorf("%+v\n%s", r, a.out.String())
+		}
+	})
+}
+
+// Half a processor: the same work takes at least as long on the clock as on
+// the processor, twice.
+func TestAShareOfAProcessor(t *testing.T) {
+	inEach(t, promised(), func(t *testing.T, w world) {
+		if !w.grouped() || w.name != w.tier.String() {
+			return // each tier once
+		}
+		t.Parallel()
+		a := w.attack("spin")
+		a.Limits.CPU, a.Limits.CPUTime = 0.5, time.Second
+		begun := time.Now()
+		r := a.run(t, w)
+		used, took := r.Usage.User+r.Usage.System, time.Since(begun)
+		if used > took*6/10+200*time.Millisecond {
+			t.Errorf("%s of processor in %s", used, took)
+		}
+	})
+}
+
+func TestWhatHoldsTheLimitsIsSaid(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		a := w.attack("echo", "hello")
+		a.Limits.CPU = 1
+		r := a.run(t, w)
+		by := map[string]string{}
+		for _, l := range r.Applied.Limits {
+			by[l.Name] = l.By
+		}
+		want := "rlimit"
+		if w.grouped() {
+			want = "cgroup"
+		}
+		if !strings.HasPrefix(by["memory"], want) || by["open files"] != "rlimit" || by["file size"] != "rlimit" {
+			t.Errorf("%+v", by)
+		}
+		if strings.HasPrefix(by["cpu"], "cgroup") != w.grouped() || (by["tmp"] == "tmpfs") != (w.tier == sandbox.Namespaces) {
+			t.Errorf("%+v", by)
+		}
+	})
+}

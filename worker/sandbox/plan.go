@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+)
+
+// plan is what a run will use of what works here.
+type plan struct {
+	tier    Tier
+	layers  []Layer
+	missing []Finding
+}
+
+func (p plan) has(l Layer) bool { return slices.Contains(p.layers, l) }
+
+// choose takes every layer that works and is not left out, and refuses when
+// that is less than the run must have.
+func choose(r Report, without []Layer, s Spec) (plan, error) {
+	var p plan
+	for i, f := range r.Findings {
+		if slices.Contains(without, f.Layer) {
+			r.Findings = slices.Clone(r.Findings)
+			r.Findings[i] = Finding{Layer: f.Layer, Detail: "switched off by the operator"}
+		}
+	}
+	p.tier = strongest(r.Has)
+	for _, f := range r.Findings {
+		switch {
+		case f.OK && useful(f.Layer, p.tier):
+			p.layers = append(p.layers, f.Layer)
+		case !f.OK:
+			p.missing = append(p.missing, f)
+		}
+	}
+	if p.tier < s.Min {
+		return p, &Refusal{fmt.Sprintf("it needs isolation %s and this machine has %s: %s", s.Min, p.tier, r.Why(s.Min))}
+	}
+	return p, p.suits(r, s)
+}
+
+// useful tells if a layer is used at a tier. Below namespaces a user namespace
+// would only take away what seccomp and Landlock need.
+func useful(l Layer, t Tier) bool {
+	switch l {
+	case LayerUserNS, LayerNamespaces:
+		return t == Namespaces
+	}
+	return true
+}
+
+// suits refuses what the tier cannot give.
+func (p plan) suits(r Report, s Spec) error {
+	for _, l := range s.Need {
+		if !p.has(l) {
+			why := r.finding(l).Detail
+			if why == "" {
+				why = "not used at tier " + p.tier.String()
+			}
+			return &Refusal{fmt.Sprintf("it needs %s: %s", l, why)}
+		}
+	}
+	if !s.Network && p.tier < Namespaces && !p.has(LayerSeccomp) {
+		return &Refusal{"it must not have the network, and this machine cannot withhold it: " + r.Why(Confined)}
+	}
+	for _, m := range slices.Concat(s.ReadOnly, s.Writable) {
+		if m.Source != m.Target && p.tier < Namespaces {
+			return &Refusal{fmt.Sprintf("it wants %s at %s, which needs isolation namespaces: %s", m.Source, m.Target, r.Why(Namespaces))}
+		}
+	}
+	return nil
+}
+
+// network is what the program has of it.
+func (p plan) network(asked bool) string {
+	switch {
+	case asked:
+		return "machine"
+	case p.tier >= Namespaces:
+		return "loopback"
+	}
+	return "none"
+}

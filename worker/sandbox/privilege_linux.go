@@ -1,0 +1,48 @@
+package sandbox
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropPrivileges leaves this thread without groups, capabilities and a way to
+// get some, as the user of the run. In this order: each step needs a
+// capability that a later one takes.
+func (b *becoming) dropPrivileges() error {
+	for c := uintptr(0); raw6(unix.SYS_PRCTL, unix.PR_CAPBSET_READ, c, 0, 0, 0) == 0; c++ {
+		// Without CAP_SETPCAP there is nothing that a bound would keep away:
+		// no_new_privs holds for files that would give some.
+		if e := raw6(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0); e != 0 && b.UID >= 0 {
+			return &Fault{Step: "drop capabilities", Err: e}
+		}
+	}
+	if b.UID >= 0 {
+		if e := raw(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
+			return &Fault{Step: "setgroups", Err: e}
+		}
+		id := uintptr(b.GID)
+		if e := raw(unix.SYS_SETRESGID, id, id, id); e != 0 {
+			return &Fault{Step: "setgid", Err: e}
+		}
+		id = uintptr(b.UID)
+		if e := raw(unix.SYS_SETRESUID, id, id, id); e != 0 {
+			return &Fault{Step: "setuid", Err: e}
+		}
+	}
+	raw6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if e := raw(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); e != 0 {
+		return &Fault{Step: "drop capabilities", Err: e}
+	}
+	return nil
+}
+
+// capabilities are those that this thread has.
+func capabilities() (effective uint64, err error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	err = unix.Capget(&header, &have[0])
+	return uint64(have[1].Effective)<<32 | uint64(have[0].Effective), err
+}

@@ -1,0 +1,105 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result is how a program ended.
+type Result struct {
+	// ExitCode is what it returned, or -1 when a signal ended it.
+	ExitCode int `json:"exit_code"`
+	// Signal is what ended it, such as SIGKILL.
+	Signal string `json:"signal,omitempty"`
+	// OOM tells that the kernel killed one of its processes for want of memory.
+	// A program may survive that and say so itself, by its exit code.
+	OOM bool `json:"oom,omitempty"`
+	// PIDsRefused is how often it could not start a process or thread.
+	PIDsRefused int64   `json:"pids_refused,omitempty"`
+	Usage       Usage   `json:"usage"`
+	Applied     Applied `json:"applied"`
+}
+
+// Usage is what a program used.
+type Usage struct {
+	User   time.Duration `json:"user_ns"` // of it and the processes it waited for
+	System time.Duration `json:"system_ns"`
+	MaxRSS int64         `json:"max_rss"` // bytes, of its largest process
+	// MemoryPeak is the most that all its processes had together, in bytes.
+	// Zero when no control group counted it.
+	MemoryPeak int64 `json:"memory_peak,omitempty"`
+}
+
+// Applied is the isolation that a run really had.
+type Applied struct {
+	Tier   Tier    `json:"tier"`
+	Layers []Layer `json:"layers"`
+	// Landlock is its version: newer ones forbid more.
+	Landlock int `json:"landlock,omitempty"`
+	// UID and GID are those of the program on the machine. Inside it may see others.
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+	// Network is "machine", "loopback" (of its own) or "none".
+	Network string  `json:"network"`
+	Limits  []Limit `json:"limits"`
+	// Missing are the layers which were not applied, and why.
+	Missing []Finding `json:"missing,omitempty"`
+}
+
+// Limit is one limit and what holds it.
+type Limit struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// By is what enforces it: "cgroup v2", "cgroup v1", "rlimit" (each process
+	// for itself), "tmpfs", or nothing when this machine cannot.
+	By string `json:"by,omitempty"`
+}
+
+// String is one line for a person.
+func (a Applied) String() string {
+	layers := make([]string, len(a.Layers))
+	for i, l := range a.Layers {
+		layers[i] = string(l)
+	}
+	text := fmt.Sprintf("isolation %s (%s), network %s, uid %d", a.Tier, strings.Join(layers, " "), a.Network, a.UID)
+	if i := slices.IndexFunc(a.Limits, func(l Limit) bool { return l.By == "" }); i >= 0 {
+		text += ", " + a.Limits[i].Name + " not limited"
+	}
+	return text
+}
+
+// Refusal is why a run was not started: this machine cannot keep what was asked.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return "sandbox: refused: " + r.Reason }
+
+// Fault is a failure to set a run up. The program has not run.
+type Fault struct {
+	// Step is what was being done. StepExec and StepDir mean that the sandbox
+	// stood, and the program could not be started in it.
+	Step string `json:"step"`
+	Text string `json:"text,omitempty"`
+	// Err is the system's error, a [syscall.Errno] where there is one.
+	Err error `json:"-"`
+}
+
+// Steps of the setting up which depend on the program and not on the machine.
+const (
+	StepExec = "exec"
+	StepDir  = "chdir"
+)
+
+func (f *Fault) Error() string {
+	text := "sandbox: " + f.Step
+	if f.Text != "" {
+		text += ": " + f.Text
+	}
+	if f.Err != nil {
+		text += ": " + f.Err.Error()
+	}
+	return text
+}
+
+func (f *Fault) Unwrap() error { return f.Err }

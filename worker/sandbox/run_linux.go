@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// outputWait is how long output may stay open after the last process has ended.
+const outputWait = 2 * time.Second
+
+// killWait is how long the init may take to kill everything. Then it is killed
+// itself, and how the program ended is not known.
+const killWait = 5 * time.Second
+
+// Run is a program that was started.
+type Run struct {
+	cmd             *exec.Cmd // its init
+	slot            *slot
+	groups          *group
+	control, report *os.File
+	done            chan struct{}
+
+	mu     sync.Mutex
+	killed bool
+	result Result
+	err    error
+}
+
+// begin starts the init, and a goroutine that sees it to its end: it clears
+// away also when nobody waits.
+func (r *Run) begin(ctx context.Context) error {
+	started := make(chan error)
+	go func() {
+		// The kernel's promise to kill the init when its parent dies is made to
+		// the thread that started it, so that thread must stay as long as it runs.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		defer context.AfterFunc(ctx, r.Kill)()
+		r.conclude(r.cmd.Wait())
+	}()
+	return <-started
+}
+
+// tell keeps what the set-up copy says it has applied.
+func (r *Run) tell(d *done) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := &r.result.Applied
+	a.Layers, a.Landlock = d.Layers, d.Landlock
+	if d.Proc != "" {
+		a.Missing = append(a.Missing, Finding{Layer: "proc", Detail: d.Proc})
+	}
+}
+
+// Applied is the isolation that the program has.
+func (r *Run) Applied() Applied {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result.Applied
+}
+
+// Wait returns when the program and everything that it started has ended, and
+// nothing of it is left. An error means that how it ended is not known, or
+// that something could not be cleared away; the next [Open] tries again.
+func (r *Run) Wait() (Result, error) {
+	<-r.done
+	return r.result, r.err
+}
+
+// Signal sends a signal to the program's process group. After the end it
+// does nothing.
+func (r *Run) Signal(s syscall.Signal) error {
+	if s <= 0 || s > 64 {
+		return fmt.Errorf("sandbox: signal %d is none", s)
+	}
+	_, err := r.control.Write([]byte{byte(s)})
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return ignoreBroken(err)
+}
+
+// Kill kills every process of the run, at once. It does not wait.
+func (r *Run) Kill() {
+	r.mu.Lock()
+	first := !r.killed
+	r.killed = true
+	r.mu.Unlock()
+	select {
+	case <-r.done:
+		return
+	default:
+	}
+	_ = r.Signal(syscall.SIGKILL)
+	if dir, has := r.groups.by[LayerKill]; has {
+		killGroup(dir)
+	}
+	if first {
+		go r.killInit()
+	}
+}
+
+// killInit ends with the run.
+func (r *Run) killInit() {
+	timer := time.NewTimer(killWait)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+		_ = r.cmd.Process.Kill()
+	}
+}
+
+// conclude is the end of a run, whose init has ended.
+func (r *Run) conclude(err error) {
+	killGroups(r.slot.Groups)
+	counted := r.groups.count()
+	cleared := r.slot.clear()
+	freed := r.slot.free()
+	var end *ending
+	_ = json.NewDecoder(r.report).Decode(&end)
+	_, _ = r.control.Close(), r.report.Close()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer close(r.done)
+	r.result.OOM, r.result.PIDsRefused = counted.oom > 0, counted.pidsRefused
+	r.result.Usage.MemoryPeak = counted.memoryPeak
+	r.err = errors.Join(cleared, freed)
+	switch {
+	case end != nil:
+		r.result.ended(*end)
+	case r.killed:
+		r.result.ExitCode, r.result.Signal = -1, "SIGKILL"
+	default:
+		r.result.ExitCode = -1
+		r.err = errors.Join(&Fault{Step: "init", Text: "it ended before the program did", Err: err}, r.err)
+	}
+}
+
+func (r *Result) ended(e ending) {
+	r.ExitCode = e.Status.ExitStatus() // -1 after a signal
+	if e.Status.Signaled() {
+		r.Signal = signalName(e.Status.Signal())
+	}
+	r.Usage.User, r.Usage.System, r.Usage.MaxRSS = e.User, e.System, e.MaxRSS
+}
+
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return "signal " + strconv.Itoa(int(s))
+}

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Numbers of a run's users, in its own user namespace.
+const (
+	insideRoot = 0
+	insideUID  = 1000
+)
+
+// Sandbox starts programs on this machine.
+type Sandbox struct {
+	options Options
+	report  Report
+	groups  *cgroups
+}
+
+// Open clears away what workers left which are no longer there, and finds out
+// what isolation works here. [Init] must have been called.
+func Open(ctx context.Context, o Options) (*Sandbox, error) {
+	s, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sweep(); err != nil {
+		return nil, fmt.Errorf("sandbox: clear away what an earlier worker left: %w", err)
+	}
+	s.report = s.detect(ctx)
+	return s, ctx.Err()
+}
+
+// Detect says what isolation works on this machine.
+func Detect(ctx context.Context, o Options) (Report, error) {
+	s, err := Open(ctx, o)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.report, nil
+}
+
+func open(o Options) (*Sandbox, error) {
+	if o.StateDir == "" {
+		o.StateDir = filepath.Join(os.TempDir(), fmt.Sprintf("belfry-sandbox-%d", os.Geteuid()))
+		if os.Geteuid() == 0 {
+			o.StateDir = "/run/belfry-sandbox-0"
+		}
+	}
+	if o.UIDBase == 0 {
+		o.UIDBase = 1_900_000_000
+	}
+	if o.UIDBase < firstUID {
+		return nil, fmt.Errorf("sandbox: the user ids of runs must start at %d or above", firstUID)
+	}
+	if o.Slots == 0 {
+		o.Slots = 256
+	}
+	if os.Geteuid() == 0 && slices.Contains(o.Without, LayerUID) {
+		// A program in a user namespace of root's owns root's files.
+		o.Without = append(slices.Clone(o.Without), LayerUserNS, LayerNamespaces)
+	}
+	if err := openState(o.StateDir); err != nil {
+		return nil, err
+	}
+	trees, err := readHierarchies(o.Cgroup)
+	if err != nil {
+		return nil, err
+	}
+	return &Sandbox{options: o, groups: findCgroups(trees)}, nil
+}
+
+// Report is what was found out when the sandbox was opened.
+func (s *Sandbox) Report() Report { return s.report }
+
+// Start starts a program. It returns a [*Refusal] when this machine cannot keep
+// what was asked, and a [*Fault] when setting up failed. When the context
+// ends, the run is killed.
+func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p, err := choose(s.report, s.options.Without, spec)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := s.start(ctx, spec, p, false)
+	return r, err
+}
+
+// start starts a run or a trial, and clears away after one that did not start.
+func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Run, message, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, message{}, err
+	}
+	t, err := s.takeSlot()
+	if err != nil {
+		return nil, message{}, err
+	}
+	b := &building{sandbox: s, spec: spec, plan: p, slot: t}
+	said, err := b.build(ctx, trial)
+	if b.run == nil { // nothing runs that would clear away by itself
+		_ = t.clear()
+		_ = t.free()
+	}
+	if err != nil {
+		return nil, said, err
+	}
+	return b.run, said, nil
+}
+
+// resolve are the files by which names of the network are found.
+func resolve(given []Mount) (mounts []Mount) {
+	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		_, err := os.Stat(name)
+		if err == nil && !slices.ContainsFunc(given, func(m Mount) bool { return inside(name, m.Target) || inside(m.Target, name) }) {
+			mounts = append(mounts, Mount{name, name})
+		}
+	}
+	return mounts
+}
+
+// worthy are the capabilities that setting a root up takes. Without root they
+// come from a new user namespace and hold nowhere else.
+var worthy = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}

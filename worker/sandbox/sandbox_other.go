@@ -1,0 +1,52 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"syscall"
+)
+
+// Sandbox refuses to start programs: what keeps them in is Linux's.
+type Sandbox struct{}
+
+// Run is never made here.
+type Run struct{}
+
+// Init does nothing here.
+func Init() {}
+
+// Open makes a sandbox that refuses.
+func Open(context.Context, Options) (*Sandbox, error) { return &Sandbox{}, nil }
+
+// Detect says that nothing works here.
+func Detect(context.Context, Options) (Report, error) { return report(), nil }
+
+func report() (r Report) {
+	for _, l := range []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerGVisor} {
+		r.Findings = append(r.Findings, Finding{Layer: l, Detail: "there is no isolation on " + runtime.GOOS + " yet, only on Linux"})
+	}
+	return r
+}
+
+// Report is what was found out when the sandbox was opened.
+func (s *Sandbox) Report() Report { return report() }
+
+// Start refuses, also at tier none: nothing here would end what a program leaves behind.
+func (s *Sandbox) Start(context.Context, Spec) (*Run, error) {
+	return nil, &Refusal{fmt.Sprintf("programs run on Linux only, and this is %s", runtime.GOOS)}
+}
+
+// Applied is empty.
+func (r *Run) Applied() Applied { return Applied{} }
+
+// Wait returns at once.
+func (r *Run) Wait() (Result, error) { return Result{}, nil }
+
+// Signal does nothing.
+func (r *Run) Signal(syscall.Signal) error { return nil }
+
+// Kill does nothing.
+func (r *Run) Kill() {}

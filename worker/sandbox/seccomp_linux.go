@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in struct seccomp_data. Arguments are 64 bits; what is looked at
+// here are their low halves, which is all that the kernel uses of them.
+const (
+	dataCall = 0
+	dataArch = 4
+	dataArg0 = 16 // little endian
+	dataArg1 = 24
+)
+
+// Answers of a filter.
+const (
+	allow   = unix.SECCOMP_RET_ALLOW
+	refuse  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	unknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	kill    = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// namespaceFlags are those of clone that make a namespace: in a user namespace
+// of its own a program is root again, with most of the kernel to attack.
+const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// filter is a program for the kernel's classic BPF machine. It runs at every
+// system call, from the first instruction to one that answers.
+type filter []unix.SockFilter
+
+func (f *filter) load(offset uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
+}
+
+func (f *filter) answer(with uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: with})
+}
+
+// when runs the block if what was loaded compares to value in the given way,
+// and goes on behind it if not. A block has at most 255 instructions.
+func (f *filter) when(compare uint16, value uint32, block func(*filter)) {
+	var then filter
+	block(&then)
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | compare, K: value, Jf: uint8(len(then))})
+	*f = append(*f, then...)
+}
+
+// unless is when, the other way round.
+func (f *filter) unless(compare uint16, value uint32, block func(*filter)) {
+	at := len(*f)
+	f.when(compare, value, block)
+	jump := &(*f)[at]
+	jump.Jt, jump.Jf = jump.Jf, jump.Jt
+}
+
+func answer(with uint32) func(*filter) { return func(f *filter) { f.answer(with) } }
+
+// assemble makes the filter. families are the kinds of sockets that may be made.
+func assemble(families []uint32) filter {
+	f := &filter{}
+	f.load(dataArch)
+	f.unless(unix.BPF_JEQ, auditArch, answer(kill)) // another processor's calls, such as those of 32-bit programs, have other numbers
+	f.load(dataCall)
+	if foreignCalls != 0 {
+		f.when(unix.BPF_JGE, foreignCalls, answer(unknown))
+	}
+	// Its flags are behind a pointer, which a filter cannot follow. Everybody
+	// falls back to clone.
+	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, answer(unknown))
+	for _, call := range slices.Concat(deniedCalls, deniedHere) {
+		f.when(unix.BPF_JEQ, call, answer(refuse))
+	}
+	f.when(unix.BPF_JEQ, unix.SYS_CLONE, func(f *filter) {
+		f.load(dataArg0)
+		f.when(unix.BPF_JSET, namespaceFlags, answer(refuse))
+		f.answer(allow)
+	})
+	// A terminal that is handed in must not be typed into.
+	f.when(unix.BPF_JEQ, unix.SYS_IOCTL, func(f *filter) {
+		f.load(dataArg1)
+		f.when(unix.BPF_JEQ, unix.TIOCSTI, answer(refuse))
+		f.when(unix.BPF_JEQ, unix.TIOCLINUX, answer(refuse))
+		f.answer(allow)
+	})
+	f.when(unix.BPF_JEQ, unix.SYS_SOCKET, func(f *filter) {
+		f.load(dataArg0)
+		for _, family := range families {
+			f.when(unix.BPF_JEQ, family, answer(allow))
+		}
+		f.answer(refuse)
+	})
+	f.answer(allow)
+	return *f
+}
+
+// sockets are the families that a program may use. Among the others are
+// those which reach past a network namespace (vsock) and rarely used ones in which
+// faults are found (packet, alg, tipc, can).
+//
+// local sockets reach the machine's daemons: by their paths where there is no
+// root of its own, and by abstract names where the network is the machine's.
+func sockets(network, namespaces, scope bool) []uint32 {
+	var families []uint32
+	if network || namespaces {
+		families = append(families, unix.AF_INET, unix.AF_INET6)
+	}
+	if namespaces {
+		families = append(families, unix.AF_NETLINK)
+	}
+	if namespaces && (!network || scope) {
+		families = append(families, unix.AF_UNIX)
+	}
+	return families
+}
+
+func newFilter(families []uint32) *unix.SockFprog {
+	f := assemble(families)
+	return &unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+}

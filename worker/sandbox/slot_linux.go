@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// slot is the place of one run on this machine: a locked file, which says what
+// the run has made before it makes it. The lock ends with the worker however that ends; a slot
+// that is free but not empty belongs to a run that nobody cleared away.
+type slot struct {
+	file *os.File
+	ids  *os.File // holds the user ids; nil without root
+	base int      // the first of the two
+	record
+}
+
+// record is what a run leaves if nobody clears it away.
+type record struct {
+	ID     string
+	Users  bool     // every process of the slot's two users is the run's
+	Groups []string // folders of control groups
+	Dir    string   // its folder for temporary files
+	Lent   []string // writable mounts that belong to its user meanwhile
+}
+
+// patience is how long the kernel may take to let go of a killed process.
+const patience = 10 * time.Second
+
+// takeSlot takes the first that nobody has, and clears away what is in it.
+func (s *Sandbox) takeSlot() (*slot, error) {
+	for n := range s.options.Slots {
+		taken, err := s.slot(n)
+		if taken != nil || err != nil {
+			return taken, err
+		}
+	}
+	return nil, fmt.Errorf("sandbox: all %d slots of %s are in use", s.options.Slots, s.options.StateDir)
+}
+
+// slot takes one, or returns nil when somebody has it.
+func (s *Sandbox) slot(n int) (*slot, error) {
+	f, err := os.OpenFile(filepath.Join(s.options.StateDir, fmt.Sprintf("slot-%d", n)), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	t := &slot{file: f, base: s.options.UIDBase + 2*n}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		err = t.holdIDs()
+	}
+	if err == nil {
+		err = t.clearOld()
+	}
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, t.free()
+	case err != nil:
+		return nil, errors.Join(err, t.free())
+	}
+	// 64 bits of the 130: enough to be no other's name.
+	t.ID = strings.ToLower(rand.Text()[:13])
+	return t, nil
+}
+
+// idsDir is the same for all workers of a machine, whatever their StateDir:
+// two runs with one user id could kill each other, and would.
+const idsDir = "/run/belfry-uids"
+
+// holdIDs locks the slot's user ids on this machine.
+func (t *slot) holdIDs() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	err := openState(idsDir)
+	if err != nil {
+		return err
+	}
+	t.ids, err = os.OpenFile(filepath.Join(idsDir, fmt.Sprint(t.base)), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return unix.Flock(int(t.ids.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+}
+
+// clearOld clears away what a dead worker left. What cannot be read was never
+// written in full, so nothing had been made.
+func (t *slot) clearOld() error {
+	text, err := io.ReadAll(io.NewSectionReader(t.file, 0, 1<<20))
+	if err != nil || json.Unmarshal(text, &t.record) != nil {
+		return err
+	}
+	return t.clear()
+}
+
+// write must come before anything that it names is made.
+func (t *slot) write() error {
+	text, err := json.Marshal(t.record)
+	if err != nil {
+		return err
+	}
+	if err := t.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = t.file.WriteAt(text, 0)
+	return err
+}
+
+// clear ends every process of a run and removes what it had.
+func (t *slot) clear() error {
+	killGroups(t.Groups)
+	var err error
+	if t.Users {
+		err = errors.Join(killUser(t.base+1, t.base), killUser(t.base, t.base+1))
+	}
+	err = errors.Join(err, removeGroups(t.Groups, patience))
+	if t.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(t.Dir)) // follows no link
+	}
+	for _, path := range t.Lent {
+		err = errors.Join(err, giveBack(path))
+	}
+	if err != nil {
+		return err // and the record stays, for the next to try
+	}
+	t.record = record{}
+	return t.file.Truncate(0)
+}
+
+// free lets others have the slot.
+func (t *slot) free() error {
+	if t.ids == nil {
+		return t.file.Close()
+	}
+	return errors.Join(t.ids.Close(), t.file.Close())
+}
+
+// lend gives a writable mount to the run's user. Only the mount itself:
+// beneath it a program may have put links to anywhere.
+func lend(path string, uid int) error { return own(path, uid, 0) }
+
+// giveBack takes a mount back, and shuts it: the next run in the slot has the
+// same user.
+func giveBack(path string) error {
+	err := own(path, os.Geteuid(), 0o077)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func own(path string, uid int, without uint32) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if kind := stat.Mode & unix.S_IFMT; kind != unix.S_IFDIR && (kind != unix.S_IFREG || stat.Nlink != 1) {
+		return fmt.Errorf("%s is neither a folder nor a file with one name", path)
+	}
+	if err := unix.Fchown(fd, uid, uid); err != nil {
+		return err
+	}
+	return unix.Fchmod(fd, stat.Mode&0o7777&^without)
+}
+
+// openState makes the folder of runs. It may lie in a shared one, where
+// somebody else could have made it first.
+func openState(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var stat unix.Stat_t
+	if err := unix.Lstat(dir, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR || int(stat.Uid) != os.Geteuid() || stat.Mode&0o022 != 0 {
+		return fmt.Errorf("sandbox: %s must be a folder that only this user can write to", dir)
+	}
+	return nil
+}
+
+// sweep clears away what dead workers left.
+func (s *Sandbox) sweep() error {
+	files, err := filepath.Glob(filepath.Join(s.options.StateDir, "slot-*"))
+	for _, name := range files {
+		var n int
+		if _, e := fmt.Sscanf(filepath.Base(name), "slot-%d", &n); e != nil {
+			continue
+		}
+		t, e := s.slot(n)
+		if t != nil {
+			e = t.free()
+		}
+		err = errors.Join(err, e)
+	}
+	return err
+}

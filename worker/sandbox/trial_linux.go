@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryOut is asked in a copy that is set up in full: what does not hold?
+func tryOut(s *setup) (broken []string) {
+	if !s.Trial {
+		return nil
+	}
+	check := func(l Layer, try func() error) {
+		if s.has(l) {
+			if err := try(); err != nil {
+				broken = append(broken, err.Error())
+			}
+		}
+	}
+	check(LayerUID, func() error { return tryUser(s.UID) })
+	check(LayerSeccomp, trySeccomp)
+	check(LayerLandlock, tryLandlock)
+	check(LayerNamespaces, tryNamespaces)
+	for _, l := range []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill} {
+		check(l, func() error { return tryMember(s.CgroupName) })
+	}
+	return broken
+}
+
+func tryUser(uid int) error {
+	have, err := capabilities()
+	switch {
+	case err != nil:
+		return err
+	case unix.Geteuid() != uid || unix.Getuid() != uid:
+		return fmt.Errorf("the user is %d instead of %d", unix.Geteuid(), uid)
+	case have != 0:
+		return fmt.Errorf("it has capabilities %#x", have)
+	case raw(unix.SYS_SETRESUID, 0, 0, 0) == 0:
+		return errors.New("it can become root")
+	}
+	return nil
+}
+
+func trySeccomp() error {
+	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != 2 {
+		return fmt.Errorf("no filter is in force (mode %d)", mode)
+	}
+	if err := unix.PtraceAttach(os.Getppid()); !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("ptrace answers %w", err)
+	}
+	if _, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("a vsock answers %w", err)
+	}
+	return nil
+}
+
+func tryLandlock() error {
+	for _, dir := range []string{"/etc", "/proc", "/usr"} {
+		if _, err := os.ReadDir(dir); err == nil {
+			return errors.New(dir + " can be read without being given")
+		}
+	}
+	return nil
+}
+
+func tryNamespaces() error {
+	if err := os.Mkdir("/trial", 0o755); err == nil {
+		return errors.New("the root can be written to")
+	}
+	if entries, err := os.ReadDir("/"); err != nil || len(entries) > 4 {
+		return fmt.Errorf("the root is not empty: %v %w", entries, err)
+	}
+	if name, _ := os.Hostname(); name != "belfry" {
+		return errors.New("the host name is the machine's")
+	}
+	if links, err := net.Interfaces(); err != nil || len(links) > 1 {
+		return fmt.Errorf("it has %d network interfaces: %w", len(links), err)
+	}
+	return os.WriteFile("/tmp/trial", []byte("x"), 0o600)
+}
+
+// tryMember asks the kernel which groups this process is in.
+func tryMember(name string) error {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err == nil && !strings.Contains(string(groups), "/"+name+"\n") {
+		err = errors.New("the control group was not joined")
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The copies of the worker are known by the name they are started under.
+const (
+	initName  = "belfry-sandbox-init"
+	setupName = "belfry-sandbox-setup"
+)
+
+// Descriptors of the init. What is beyond goes on to the set-up copy.
+const (
+	initControl = 3 + iota // from the worker: the setup in one line, then signals, a byte each; its end means that the worker is gone
+	initReport             // to the worker: how the program ended
+	initFaults             // to the worker: how setting up went
+	initRest
+)
+
+// Descriptors of the set-up copy.
+const (
+	setupConfig = 3 + iota
+	setupFaults
+	setupRest
+)
+
+// setup is what the worker tells its copies.
+type setup struct {
+	Argv, Env []string
+	Dir       string
+	Layers    []Layer
+	// UID and GID are what the program becomes, as numbers inside. -1: it stays.
+	UID, GID int
+	// KillUID is the program's user as the init sees it, where there is no pid
+	// namespace and it has one; the one before it is the slot's other. -1: none.
+	KillUID int
+	Network bool
+	// Cgroups is how many descriptors are the process lists of control groups
+	// to join. Those of mounts follow.
+	Cgroups int
+	Mounts  []bind
+	Files   int // descriptors beyond initRest
+	TmpSize int64
+	Rules   []rule
+	Rlimits []rlimit
+	// Trial asks to set everything up and to say what does not hold, instead of starting a program.
+	Trial      bool
+	CgroupName string // of a trial: in the path of each group
+}
+
+func (s *setup) has(l Layer) bool {
+	for _, have := range s.Layers {
+		if have == l {
+			return true
+		}
+	}
+	return false
+}
+
+// bind is a mount of the program's root.
+type bind struct {
+	Mount
+	Writable bool
+	Device   bool
+	// File is which of the descriptors is the mount, already cloned by the
+	// worker because the program's user may not reach the source. -1: clone it here.
+	File int
+}
+
+type rlimit struct {
+	Resource   int
+	Soft, Hard uint64
+}
+
+// message is what the set-up copy says. Its end without a fault means that the program runs.
+type message struct {
+	Applied *done      `json:",omitempty"`
+	Fault   *wireFault `json:",omitempty"`
+	Broken  []string   `json:",omitempty"` // of a trial: what does not hold
+}
+
+// done is what was applied, and sent only after it was.
+type done struct {
+	Layers   []Layer
+	Landlock int    // its ABI
+	Proc     string // why there is no /proc, where it was to be
+}
+
+type wireFault struct {
+	Step, Text string
+	Errno      syscall.Errno
+}
+
+func (w *wireFault) fault() *Fault {
+	f := &Fault{Step: w.Step, Text: w.Text}
+	if w.Errno != 0 {
+		f.Err = w.Errno
+	}
+	return f
+}
+
+// ending is how the program ended, told by the init.
+type ending struct {
+	Status       unix.WaitStatus
+	User, System time.Duration
+	MaxRSS       int64
+}
