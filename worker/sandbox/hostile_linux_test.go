@@ -75,6 +75,7 @@ var attacks = map[string]func([]string){
 	"fill":      fill,
 	"names":     manyNames,
 	"orphan":    orphan,
+	"shut":      func([]string) { shut() },
 	"sleep":     func([]string) { sleepOn() },
 	"exit":      func(args []string) { os.Exit(atoi(args[0])) },
 	"kill-self": func(args []string) {
@@ -348,6 +349,17 @@ func manyNames(args []string) {
 		}
 	}
 	fmt.Println("ESCAPED: made", args[0], "files")
+}
+
+// shut leaves a tree in its folder that it could not remove itself.
+func shut() {
+	dir := filepath.Join(os.TempDir(), "shut")
+	for _, err := range []error{os.MkdirAll(filepath.Join(dir, "in", "side"), 0o700), os.Chmod(filepath.Join(dir, "in"), 0), os.Chmod(dir, 0)} {
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+	}
 }
 
 // orphan leaves a process in a session of its own, without parent, which keeps

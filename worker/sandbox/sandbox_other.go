@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 )
@@ -38,6 +39,9 @@ func (s *Sandbox) Report() Report { return report() }
 func (s *Sandbox) Start(context.Context, Spec) (*Run, error) {
 	return nil, &Refusal{fmt.Sprintf("programs run on Linux only, and this is %s", runtime.GOOS)}
 }
+
+// Remove removes a folder.
+func Remove(dir string) error { return os.RemoveAll(dir) }
 
 // Applied is empty.
 func (r *Run) Applied() Applied { return Applied{} }

@@ -39,13 +39,16 @@ const patience = 10 * time.Second
 
 // takeSlot takes the first that nobody has, and clears away what is in it.
 func (s *Sandbox) takeSlot() (*slot, error) {
+	var broken error
 	for n := range s.options.Slots {
 		taken, err := s.slot(n)
-		if taken != nil || err != nil {
-			return taken, err
+		if taken != nil {
+			return taken, nil
 		}
+		// One that cannot be cleared away must not keep the others from being used.
+		broken = errors.Join(broken, err)
 	}
-	return nil, fmt.Errorf("sandbox: all %d slots of %s are in use", s.options.Slots, s.options.StateDir)
+	return nil, errors.Join(fmt.Errorf("sandbox: none of the %d slots of %s is free", s.options.Slots, s.options.StateDir), broken)
 }
 
 // slot takes one, or returns nil when somebody has it.
@@ -112,8 +115,10 @@ func (t *slot) write() error {
 	if err := t.file.Truncate(0); err != nil {
 		return err
 	}
-	_, err = t.file.WriteAt(text, 0)
-	return err
+	if _, err = t.file.WriteAt(text, 0); err != nil {
+		return err
+	}
+	return t.file.Sync() // or a power cut takes the record and leaves the folder
 }
 
 // clear ends every process of a run and removes what it had.
@@ -125,7 +130,7 @@ func (t *slot) clear() error {
 	}
 	err = errors.Join(err, removeGroups(t.Groups, patience))
 	if t.Dir != "" {
-		err = errors.Join(err, os.RemoveAll(t.Dir)) // follows no link
+		err = errors.Join(err, Remove(t.Dir))
 	}
 	for _, path := range t.Lent {
 		err = errors.Join(err, giveBack(path))
