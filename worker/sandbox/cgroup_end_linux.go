@@ -97,17 +97,22 @@ func members(dir string) (pids []int) {
 }
 
 // removeGroups removes the folders. The kernel lets go of a group a moment
-// after its last process, so this tries until patience ends.
+// after its last process, so this tries until patience ends. What was never
+// made is looked for first: of that a tree that is read-only says that it is
+// read-only, and not that it is missing.
 func removeGroups(dirs []string, patience time.Duration) error {
 	var failed error
 	deadline := time.Now().Add(patience)
 	for _, dir := range dirs {
 		for {
-			err := os.Remove(dir)
+			_, err := os.Lstat(dir)
+			if err == nil {
+				err = os.Remove(dir)
+			}
 			if err == nil || errors.Is(err, fs.ErrNotExist) {
 				break
 			}
-			if time.Now().After(deadline) {
+			if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
 				failed = errors.Join(failed, err)
 				break
 			}

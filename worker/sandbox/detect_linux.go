@@ -17,8 +17,7 @@ import (
 // trialTime is enough for one trial on a machine that is busy.
 const trialTime = 20 * time.Second
 
-// detect tries each layer in a child, and then those of the strongest tier
-// together.
+// detect tries every layer in a child.
 func (s *Sandbox) detect(ctx context.Context) Report {
 	var r Report
 	found := func(l Layer, err error, detail string) bool {
@@ -28,24 +27,57 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 		r.Findings = append(r.Findings, Finding{l, err == nil, detail})
 		return err == nil
 	}
-	try := func(layers ...Layer) error { return s.try(ctx, layers) }
-
+	locks := s.tryAll(ctx, LayerUID, LayerSeccomp, LayerLandlock)
 	uid := []Layer{LayerUID}
-	if !found(LayerUID, s.tryUID(ctx), fmt.Sprintf("%d and up", s.options.UIDBase)) {
+	if !found(LayerUID, locks[LayerUID], fmt.Sprintf("%d and up", s.options.UIDBase)) {
 		uid = nil
 	}
-	found(LayerSeccomp, s.trySeccomp(ctx), "")
-	abi, _ := landlockABI()
-	if found(LayerLandlock, try(LayerLandlock), fmt.Sprintf("version %d", abi)) {
+	found(LayerSeccomp, locks[LayerSeccomp], "")
+	abi, err := landlockABI()
+	if found(LayerLandlock, errors.Join(err, locks[LayerLandlock]), fmt.Sprintf("version %d", abi)) {
 		found(LayerScope, tryScope(abi), "")
 	}
-	s.detectNamespaces(found, try, uid)
-	for _, l := range []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill} {
-		found(l, s.tryGroup(ctx, l), fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
+	s.detectNamespaces(found, func(layers ...Layer) error { return s.try(ctx, layers) }, uid)
+	limits := []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill}
+	groups := s.tryAll(ctx, limits...)
+	for _, l := range limits {
+		found(l, groups[l], fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
 	}
 	found(LayerGVisor, findRunsc(), "")
 	r.Tier = strongest(r.Has)
 	return r
+}
+
+// tryAll tries layers in one child, and only if that fails each in one of its
+// own. It returns why they do not work.
+func (s *Sandbox) tryAll(ctx context.Context, layers ...Layer) map[Layer]error {
+	failed := map[Layer]error{}
+	var able []Layer
+	for _, l := range layers {
+		if failed[l] = s.cannot(l); failed[l] == nil {
+			able = append(able, l)
+		}
+	}
+	if len(able) == 0 || s.try(ctx, able) == nil {
+		return failed
+	}
+	for _, l := range able {
+		failed[l] = s.try(ctx, []Layer{l})
+	}
+	return failed
+}
+
+// cannot is why a layer does not work, where that is known before it is tried.
+func (s *Sandbox) cannot(l Layer) error {
+	switch {
+	case l == LayerUID && os.Geteuid() != 0:
+		return errors.New("the worker is not root")
+	case l == LayerSeccomp && auditArch == 0:
+		return errors.New("there is no list of system calls for " + runtime.GOARCH)
+	case s.groups.why[l] != "":
+		return errors.New(s.groups.why[l])
+	}
+	return nil
 }
 
 // detectNamespaces prefers those in a user namespace, where not even the init
@@ -76,6 +108,8 @@ func reason(err error) string {
 		text += " (neither root nor allowed by the kernel or the container around)"
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
 		text += " (this kernel does not have it)"
+	case errors.Is(err, unix.EINVAL) && strings.Contains(text, "setgid"):
+		text += " (the container around does not have these user ids)"
 	case errors.Is(err, unix.ENOSPC):
 		text += " (the kernel's number of namespaces is limited to none)"
 	}
@@ -95,32 +129,11 @@ func (s *Sandbox) try(ctx context.Context, layers []Layer) error {
 	return err
 }
 
-func (s *Sandbox) tryUID(ctx context.Context) error {
-	if os.Geteuid() != 0 {
-		return errors.New("the worker is not root")
-	}
-	return s.try(ctx, []Layer{LayerUID})
-}
-
-func (s *Sandbox) trySeccomp(ctx context.Context) error {
-	if auditArch == 0 {
-		return errors.New("there is no list of system calls for " + runtime.GOARCH)
-	}
-	return s.try(ctx, []Layer{LayerSeccomp})
-}
-
 func tryScope(abi int) error {
 	if abi < 6 {
 		return fmt.Errorf("version %d of Landlock; it takes 6, which Linux 6.12 has", abi)
 	}
 	return nil
-}
-
-func (s *Sandbox) tryGroup(ctx context.Context, l Layer) error {
-	if why := s.groups.why[l]; why != "" {
-		return errors.New(why)
-	}
-	return s.try(ctx, []Layer{l})
 }
 
 // findRunsc never finds a layer that works: a machine with gVisor must not

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 			beWorker(os.Args[2:])
 		case "killer":
 			beKiller()
+		case "container":
+			beContainer(os.Args[2:])
+		case "contained":
+			beContained(os.Args[2:])
 		case "guard":
 			beGuard()
 		case "make-ready":
