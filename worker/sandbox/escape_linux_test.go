@@ -208,6 +208,19 @@ func TestDangerousCallsAreRefused(t *testing.T) {
 	})
 }
 
+// What all processes share would stay when the program is gone.
+func TestNothingIsShared(t *testing.T) {
+	inEach(t, sandbox.Confined, func(t *testing.T, w world) {
+		if w.tier == sandbox.Confined {
+			w.attack("share").holds(t, w, 1)
+			return
+		}
+		if a := w.attack("share"); a.run(t, w).ExitCode != 0 || a.out.String() != "ESCAPED: has shared memory\n" {
+			t.Error("in a namespace of its own it should work:", a.out.String())
+		}
+	})
+}
+
 func TestItCannotBecomeMore(t *testing.T) {
 	if os.Geteuid() == 0 {
 		before, err := syscall.Getgroups()

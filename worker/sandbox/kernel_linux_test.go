@@ -101,7 +101,7 @@ func TestLandlockAsksForWhatItsVersionKnows(t *testing.T) {
 // The kernel takes 4096 instructions, and one of its jumps reaches 255.
 func TestTheFilterIsSmall(t *testing.T) {
 	t.Parallel()
-	f := assemble(sockets(true, true, true))
+	f := assemble(sockets(true, true, true), sharedCalls)
 	if len(f) > 400 {
 		t.Error(len(f), "instructions")
 	}

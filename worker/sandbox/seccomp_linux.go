@@ -59,8 +59,9 @@ func (f *filter) unless(compare uint16, value uint32, block func(*filter)) {
 
 func answer(with uint32) func(*filter) { return func(f *filter) { f.answer(with) } }
 
-// assemble makes the filter. families are the kinds of sockets that may be made.
-func assemble(families []uint32) filter {
+// assemble makes the filter. families are the kinds of sockets that may be
+// made, besides are calls that are refused like deniedCalls.
+func assemble(families, besides []uint32) filter {
 	f := &filter{}
 	f.load(dataArch)
 	f.unless(unix.BPF_JEQ, auditArch, answer(kill)) // another processor's calls, such as those of 32-bit programs, have other numbers
@@ -71,7 +72,7 @@ func assemble(families []uint32) filter {
 	// Its flags are behind a pointer, which a filter cannot follow. Everybody
 	// falls back to clone.
 	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, answer(unknown))
-	for _, call := range slices.Concat(deniedCalls, deniedHere) {
+	for _, call := range slices.Concat(deniedCalls, deniedHere, besides) {
 		f.when(unix.BPF_JEQ, call, answer(refuse))
 	}
 	f.when(unix.BPF_JEQ, unix.SYS_CLONE, func(f *filter) {
@@ -117,7 +118,11 @@ func sockets(network, namespaces, scope bool) []uint32 {
 	return families
 }
 
-func newFilter(families []uint32) *unix.SockFprog {
-	f := assemble(families)
+func newFilter(network, namespaces, scope bool) *unix.SockFprog {
+	besides := sharedCalls
+	if namespaces {
+		besides = nil
+	}
+	f := assemble(sockets(network, namespaces, scope), besides)
 	return &unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 }

@@ -9,4 +9,4 @@ const (
 	foreignCalls = 0
 )
 
-var deniedCalls, deniedHere []uint32
+var deniedCalls, deniedHere, sharedCalls []uint32

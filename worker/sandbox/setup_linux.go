@@ -81,7 +81,7 @@ func (b *becoming) prepare() (err error) {
 		}
 	}
 	if b.has(LayerSeccomp) {
-		b.filter = newFilter(sockets(b.Network, b.has(LayerNamespaces), b.has(LayerScope)))
+		b.filter = newFilter(b.Network, b.has(LayerNamespaces), b.has(LayerScope))
 	}
 	return b.words()
 }
