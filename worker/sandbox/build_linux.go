@@ -221,10 +221,22 @@ func (b *building) launch(ctx context.Context) (message, error) {
 	if err != nil || b.setup.Trial {
 		r.Kill()
 		<-r.done
-		return said, errors.Join(ctx.Err(), err)
+		return said, errors.Join(ctx.Err(), b.explained(err))
 	}
 	r.tell(said.Applied)
 	return said, nil
+}
+
+// explained says in words what the kernel says of a program that it cannot start.
+func (b *building) explained(err error) error {
+	fault := (*Fault)(nil)
+	if !errors.As(err, &fault) || fault.Step != StepExec {
+		return err
+	}
+	if unfit := (*Unfit)(nil); errors.As(b.spec.Preflight(), &unfit) {
+		fault.Text += ": " + unfit.Reason
+	}
+	return err
 }
 
 // heed reads what the set-up copy says until it is a program or has ended.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +23,14 @@ import (
 
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
+
+// arch is this machine's, by ELF's name.
+func arch() elf.Machine {
+	if runtime.GOARCH == "arm64" {
+		return elf.EM_AARCH64
+	}
+	return elf.EM_X86_64
+}
 
 func isRefusal(err error) bool {
 	var r *sandbox.Refusal
@@ -45,27 +55,43 @@ func TestHowAProgramEndsIsTold(t *testing.T) {
 
 // A fault of the setting up is none of the program's.
 func TestWhatCannotStartIsAFault(t *testing.T) {
-	text := filepath.Join(public(t), "text")
-	if err := os.WriteFile(text, []byte("hello\n"), 0o755); err != nil {
-		t.Fatal(err)
+	dir := public(t)
+	files := map[string]string{}
+	for name, content := range map[string][]byte{
+		"text":    []byte("hello\n"),
+		"script":  []byte("#!/bin/sh\r\n"),
+		"foreign": program(elf.EM_S390, elf.ET_EXEC, 0x1000, ""),
+		"loader":  program(arch(), elf.ET_EXEC, 0x1000, "/lib/ld-musl.so"),
+		"plain":   program(arch(), elf.ET_EXEC, 0x1000, ""),
+	} {
+		files[name] = filepath.Join(dir, name)
+		must(t, os.WriteFile(files[name], content, 0o755))
 	}
+	must(t, os.Chmod(files["plain"], 0o644))
 	inEach(t, sandbox.None, func(t *testing.T, w world) {
 		for name, c := range map[string]struct {
 			spoil func(*sandbox.Spec)
 			step  string
 			err   error
+			says  string
 		}{
-			"no such program":  {func(s *sandbox.Spec) { s.Argv[0] = filepath.Dir(hostile) + "/nothing" }, sandbox.StepExec, nil},
-			"not a program":    {func(s *sandbox.Spec) { s.Argv[0] = text }, sandbox.StepExec, syscall.ENOEXEC},
-			"no such folder":   {func(s *sandbox.Spec) { s.Dir = filepath.Dir(hostile) + "/nothing" }, sandbox.StepDir, fs.ErrNotExist},
-			"too long to pass": {func(s *sandbox.Spec) { s.Env = []string{"A=" + strings.Repeat("x", 200<<10)} }, sandbox.StepExec, syscall.E2BIG},
+			"no such program":  {func(s *sandbox.Spec) { s.Argv[0] = filepath.Dir(hostile) + "/nothing" }, sandbox.StepExec, nil, "not among the files"},
+			"not a program":    {func(s *sandbox.Spec) { s.Argv[0] = files["text"] }, sandbox.StepExec, syscall.ENOEXEC, "neither an ELF program nor a script"},
+			"not a script":     {func(s *sandbox.Spec) { s.Argv[0] = files["script"] }, sandbox.StepExec, fs.ErrNotExist, "lines do on Windows"},
+			"another machine":  {func(s *sandbox.Spec) { s.Argv[0] = files["foreign"] }, sandbox.StepExec, syscall.ENOEXEC, "built for s390x, and this machine is " + runtime.GOARCH},
+			"no loader":        {func(s *sandbox.Spec) { s.Argv[0] = files["loader"] }, sandbox.StepExec, fs.ErrNotExist, "needs the loader /lib/ld-musl.so"},
+			"not marked":       {func(s *sandbox.Spec) { s.Argv[0] = files["plain"] }, sandbox.StepExec, fs.ErrPermission, "not marked as executable"},
+			"no such folder":   {func(s *sandbox.Spec) { s.Dir = filepath.Dir(hostile) + "/nothing" }, sandbox.StepDir, fs.ErrNotExist, ""},
+			"too long to pass": {func(s *sandbox.Spec) { s.Env = []string{"A=" + strings.Repeat("x", 200<<10)} }, sandbox.StepExec, syscall.E2BIG, ""},
 		} {
 			a := w.attack("echo")
-			a.ReadOnly = append(a.ReadOnly, sandbox.Mount{Source: text})
+			for _, f := range files {
+				a.ReadOnly = append(a.ReadOnly, sandbox.Mount{Source: f})
+			}
 			c.spoil(&a.Spec)
 			_, err := w.open(t).Start(t.Context(), a.Spec)
 			var fault *sandbox.Fault
-			if !errors.As(err, &fault) || fault.Step != c.step || c.err != nil && !errors.Is(err, c.err) {
+			if !errors.As(err, &fault) || fault.Step != c.step || c.err != nil && !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -119,6 +145,51 @@ func TestASignalReachesTheProgram(t *testing.T) {
 		r.Kill()
 		if err := r.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestStopAsksFirst(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		polite := w.attack("term")
+		out, in := io.Pipe()
+		polite.Stdout = in
+		r := polite.start(t, w)
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		r.Stop(time.Hour)
+		<-r.Done()
+		if result, err := r.Wait(); err != nil || result.ExitCode != 5 {
+			t.Errorf("%+v %v", result, err)
+		}
+		r = w.attack("sleep").start(t, w) // which ignores it, once it has come that far
+		r.Stop(time.Millisecond)
+		if result, err := r.Wait(); err != nil || result.Signal != "SIGKILL" && result.Signal != "SIGTERM" {
+			t.Errorf("%+v %v", result, err)
+		}
+		nothingIsLeft(t, w)
+	})
+}
+
+// enough is a writer that keeps nothing and wants no more than so much.
+type enough int64
+
+func (e *enough) Write(b []byte) (int, error) {
+	if *e -= enough(len(b)); *e < 0 {
+		return 0, errors.New("enough")
+	}
+	return len(b), nil
+}
+
+// A writer that fails ends a program that goes on writing, and not the worker.
+func TestOutputWithoutEnd(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		limit := enough(8 << 20)
+		a := w.attack("flood")
+		a.Stdout = &limit
+		if r := a.run(t, w); r.Signal != "SIGPIPE" && r.ExitCode != 4 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

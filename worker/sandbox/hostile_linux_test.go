@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,6 +77,9 @@ var attacks = map[string]func([]string){
 	"names":     manyNames,
 	"orphan":    orphan,
 	"shut":      func([]string) { shut() },
+	"leave":     leave,
+	"flood":     func([]string) { flood() },
+	"share":     func([]string) { share() },
 	"sleep":     func([]string) { sleepOn() },
 	"exit":      func(args []string) { os.Exit(atoi(args[0])) },
 	"kill-self": func(args []string) {
@@ -360,6 +364,42 @@ func shut() {
 			os.Exit(3)
 		}
 	}
+}
+
+// leave puts one result into its folder, and much that is none.
+func leave(args []string) {
+	err := os.WriteFile("result", []byte("the result"), 0o600)
+	for i, target := range []string{args[0], "/etc/shadow", "/proc/self/environ", "result"} {
+		err = errors.Join(err, os.Symlink(target, fmt.Sprint("link-", i)))
+	}
+	err = errors.Join(err, os.Symlink("..", "above"), unix.Mkfifo("pipe", 0o600), os.WriteFile("twice", []byte("x"), 0o600), os.Link("twice", "again"))
+	_ = os.Link(args[0], "token") // which only the worker's own user could do
+	_ = unix.Mknod("device", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5)))
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(3)
+	}
+}
+
+// flood writes one line that does not end, until nobody wants more of it.
+func flood() {
+	block := bytes.Repeat([]byte("x"), 64<<10)
+	for range mostMiB * 16 {
+		if _, err := os.Stdout.Write(block); err != nil {
+			os.Exit(4)
+		}
+	}
+}
+
+// share makes memory that would outlive it.
+func share() {
+	id, _, e := unix.RawSyscall(unix.SYS_SHMGET, unix.IPC_PRIVATE, 4096, 0o600)
+	if e == 0 {
+		_, _ = unix.SysvShmCtl(int(id), unix.IPC_RMID, nil)
+		fmt.Println("ESCAPED: has shared memory")
+		return
+	}
+	fmt.Println("held: shared memory:", e)
 }
 
 // orphan leaves a process in a session of its own, without parent, which keeps

@@ -116,6 +116,23 @@ func (r *Run) Kill() {
 	}
 }
 
+// Stop asks the program to end, by SIGTERM, and kills all of the run if it is
+// still there after the grace. It returns when the run has ended or was killed;
+// [Run.Wait] tells which.
+func (r *Run) Stop(grace time.Duration) {
+	_ = r.Signal(syscall.SIGTERM)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+		r.Kill()
+	}
+}
+
+// Done is closed when the run has ended and Wait would return.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
 // killInit ends with the run.
 func (r *Run) killInit() {
 	timer := time.NewTimer(killWait)

@@ -5,9 +5,11 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // Sandbox refuses to start programs: what keeps them in is Linux's.
@@ -43,6 +45,11 @@ func (s *Sandbox) Start(context.Context, Spec) (*Run, error) {
 // Remove removes a folder.
 func Remove(dir string) error { return os.RemoveAll(dir) }
 
+// Outputs refuses.
+func Outputs(string, OutputLimits, func(string, int64, io.Reader) error) (Left, error) {
+	return Left{}, &Refusal{"there is no output without programs"}
+}
+
 // Applied is empty.
 func (r *Run) Applied() Applied { return Applied{} }
 
@@ -51,6 +58,16 @@ func (r *Run) Wait() (Result, error) { return Result{}, nil }
 
 // Signal does nothing.
 func (r *Run) Signal(syscall.Signal) error { return nil }
+
+// Stop does nothing.
+func (r *Run) Stop(time.Duration) {}
+
+// Done is closed.
+func (r *Run) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
 
 // Kill does nothing.
 func (r *Run) Kill() {}

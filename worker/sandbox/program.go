@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// Program is what the first bytes of a program say about it.
+type Program struct {
+	// Arch is the processor that it is built for, by Go's name, such as amd64.
+	// Empty for a script.
+	Arch string `json:"arch,omitempty"`
+	// Loader is the program that the kernel starts it with: the dynamic linker,
+	// or the interpreter of a script. Empty when it is static.
+	Loader string `json:"loader,omitempty"`
+}
+
+// Unfit is why bytes are no program that Linux can start, in words. The kernel
+// itself says "no such file or directory" also of a loader that is missing, and "exec format
+// error" of everything else.
+type Unfit struct{ Reason string }
+
+func (u *Unfit) Error() string { return "not a program that can run here: " + u.Reason }
+
+func unfit(format string, args ...any) error { return &Unfit{fmt.Sprintf(format, args...)} }
+
+// Inspect reads what a program is, wherever it is to run. It starts nothing
+// and believes nothing: the error is an [*Unfit], or that of reading.
+func Inspect(r io.ReaderAt) (Program, error) {
+	head := make([]byte, 256) // as much as the kernel looks at
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Program{}, err
+	}
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
+		return inspectELF(r)
+	case bytes.HasPrefix(head, []byte("#!")):
+		return inspectScript(head)
+	}
+	return Program{}, unfit("%s", somethingElse(head))
+}
+
+// somethingElse names what people upload by mistake.
+func somethingElse(head []byte) string {
+	if len(head) == 0 {
+		return "it is empty"
+	}
+	for magic, what := range map[string]string{
+		"MZ":               "it is built for Windows; build it for Linux (Go: GOOS=linux)",
+		"\xcf\xfa\xed\xfe": "it is built for macOS; build it for Linux (Go: GOOS=linux)",
+		"\xca\xfe\xba\xbe": "it is built for macOS or is a Java class; upload a program for Linux",
+		"PK\x03\x04":       "it is a zip or jar archive; upload the program itself",
+		"\x1f\x8b":         "it is compressed (gzip); upload the program itself",
+		"\xfd7zXZ\x00":     "it is compressed (xz); upload the program itself",
+		"\x28\xb5\x2f\xfd": "it is compressed (zstd); upload the program itself",
+		"!<arch>\n":        "it is a library or a Debian package; upload the program itself",
+		"\x00asm":          "it is WebAssembly; upload a program for Linux",
+		"<":                "it is a page or XML, perhaps of a download that failed",
+	} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return what
+		}
+	}
+	return "it is neither an ELF program nor a script that starts with #!"
+}
+
+// arches are the processors that Go knows as well; of others the name is ELF's.
+var arches = map[elf.Machine]string{
+	elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm", elf.EM_S390: "s390x",
+	elf.EM_PPC64: "ppc64", elf.EM_RISCV: "riscv64", elf.EM_LOONGARCH: "loong64", elf.EM_MIPS: "mips",
+}
+
+// longestLoader is a bound: a path longer than that is none.
+const longestLoader = 4096
+
+func inspectELF(r io.ReaderAt) (p Program, err error) {
+	f, err := elf.NewFile(withoutSections{r})
+	if err != nil {
+		return p, unfit("its ELF header is damaged or cut off (%v)", err)
+	}
+	p.Arch = arches[f.Machine]
+	switch {
+	case p.Arch == "":
+		p.Arch = strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_"))
+	case p.Arch == "ppc64" && f.ByteOrder.String() == "LittleEndian":
+		p.Arch = "ppc64le"
+	}
+	switch f.Type {
+	case elf.ET_REL:
+		return p, unfit("it is an object file that was not linked")
+	case elf.ET_CORE:
+		return p, unfit("it is the memory of a program that crashed")
+	case elf.ET_EXEC, elf.ET_DYN:
+	default:
+		return p, unfit("it is no executable ELF file (%s)", f.Type)
+	}
+	loads := false
+	for _, s := range f.Progs {
+		switch {
+		case s.Type == elf.PT_LOAD:
+			loads = true
+		case s.Type == elf.PT_INTERP && s.Filesz <= longestLoader:
+			text, err := io.ReadAll(s.Open())
+			if err != nil || len(text) != int(s.Filesz) {
+				return p, unfit("it is cut off")
+			}
+			p.Loader = strings.TrimRight(string(text), "\x00")
+		}
+	}
+	switch {
+	case !loads:
+		return p, unfit("it has no code")
+	case f.Entry == 0 && p.Loader == "":
+		return p, unfit("it is a library, not a program")
+	}
+	return p, nil
+}
+
+// withoutSections hides that there is a table of sections, which may be large,
+// and which the kernel does not look at either.
+type withoutSections struct{ io.ReaderAt }
+
+func (w withoutSections) ReadAt(b []byte, at int64) (int, error) {
+	n, err := w.ReaderAt.ReadAt(b, at)
+	class := make([]byte, 1)
+	if _, e := w.ReaderAt.ReadAt(class, elf.EI_CLASS); e != nil {
+		return n, err
+	}
+	// Where e_shoff, e_shnum and e_shstrndx are.
+	fields := [][2]int64{{0x20, 0x24}, {0x30, 0x34}}
+	if elf.Class(class[0]) == elf.ELFCLASS64 {
+		fields = [][2]int64{{0x28, 0x30}, {0x3c, 0x40}}
+	}
+	for _, f := range fields {
+		for i := max(f[0], at); i < min(f[1], at+int64(n)); i++ {
+			b[i-at] = 0
+		}
+	}
+	return n, err
+}
+
+func inspectScript(head []byte) (p Program, err error) {
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	if bytes.HasSuffix(line, []byte("\r")) {
+		return p, unfit("its first line ends as lines do on Windows, so Linux looks for an interpreter with that in its name")
+	}
+	words := strings.Fields(string(line[2:]))
+	switch {
+	case len(words) == 0:
+		return p, unfit("its first line names no interpreter")
+	case !whole && len(words) == 1 && len(head) == cap(head):
+		return p, unfit("its first line is too long")
+	case !path.IsAbs(words[0]):
+		return p, unfit("its first line names %q, which is no absolute path", words[0])
+	}
+	p.Loader = words[0]
+	return p, nil
+}
+
+// Fits tells what keeps a program from running on this machine, or nothing.
+// loads tells if there is a program at a path.
+func (p Program) Fits(loads func(loader string) bool) error {
+	switch {
+	case p.Arch != "" && p.Arch != runtime.GOARCH:
+		return unfit("it is built for %s, and this machine is %s", p.Arch, runtime.GOARCH)
+	case p.Loader == "" || loads(p.Loader):
+		return nil
+	case p.Arch == "":
+		return unfit("its interpreter %s is not there", p.Loader)
+	}
+	return unfit("it needs the loader %s, which is not there; link it statically (Go: CGO_ENABLED=0; C: -static; Rust: a musl target)", p.Loader)
+}
+
+// Preflight tells why the program of a run cannot start, as far as that can be
+// seen without starting it: an [*Unfit], or nothing. It must be among ReadOnly
+// or Writable.
+func (s Spec) Preflight() error {
+	s, err := s.withDefaults()
+	if err != nil {
+		return err
+	}
+	source, given := s.source(s.Argv[0])
+	if !given {
+		return unfit("%s is not among the files that it is given", s.Argv[0])
+	}
+	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would keep us waiting
+	if err != nil {
+		return unfit("%s: %v", s.Argv[0], errors.Unwrap(err))
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return unfit("%s is no file", s.Argv[0])
+	case info.Mode()&0o111 == 0:
+		return unfit("%s is not marked as executable", s.Argv[0])
+	}
+	p, err := Inspect(f)
+	if err != nil {
+		return err
+	}
+	return p.Fits(func(loader string) bool {
+		source, given := s.source(loader)
+		if !given {
+			return false
+		}
+		_, err := os.Stat(source)
+		return err == nil
+	})
+}
+
+// source is where a path of the program's is on this machine.
+func (s Spec) source(name string) (string, bool) {
+	for _, mounts := range [][]Mount{s.ReadOnly, s.Writable} {
+		for _, m := range mounts {
+			if inside(name, m.Target) {
+				return m.Source + strings.TrimPrefix(name, m.Target), true
+			}
+		}
+	}
+	return "", false
+}
