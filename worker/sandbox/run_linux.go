@@ -21,7 +21,13 @@ const outputWait = 2 * time.Second
 
 // killWait is how long the init may take to kill everything. Then it is killed
 // itself, and how the program ended is not known.
-const killWait = 5 * time.Second
+//
+// With a pid namespace that ends the rest. Without, the init may be the only one that
+// can find the orphans, so it gets as long as a busy machine may need.
+const (
+	killWait      = 5 * time.Second
+	killWaitAlone = time.Minute
+)
 
 // Run is a program that was started.
 type Run struct {
@@ -135,7 +141,11 @@ func (r *Run) Done() <-chan struct{} { return r.done }
 
 // killInit ends with the run.
 func (r *Run) killInit() {
-	timer := time.NewTimer(killWait)
+	wait := killWaitAlone
+	if r.cmd.SysProcAttr.Cloneflags&unix.CLONE_NEWPID != 0 {
+		wait = killWait
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-r.done:
