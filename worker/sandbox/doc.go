@@ -37,8 +37,8 @@
 // starts the second, reaps, passes signals on, and kills everything at the end,
 // when it is told to or when the worker is gone. The second copy sets itself
 // up (mounts, control group, limits, user, capabilities, Landlock, seccomp)
-// and becomes the program. Both copies are made by [Init], which must be the
-// first thing that main does:
+// and becomes the program. In the copies [Init] does all that and never
+// returns, so it must be the first thing that main does:
 //
 //	func main() {
 //		sandbox.Init()
@@ -47,11 +47,23 @@
 //
 // A test binary calls it first in TestMain.
 //
+// # Around a run
+//
+// [Inspect] and [Spec.Preflight] say in words what keeps a program from
+// starting. [Run.Stop] asks it to end and then ends it. [Outputs] reads what it left
+// in a folder, where everything but plain files is a trick until proven
+// otherwise, and [Remove] removes that folder whatever it did to it.
+//
 // # What it relies on
 //
 // The folder of [Options.StateDir] belongs to the worker alone. The user ids of
 // [Options.UIDBase] belong to nobody. A program in tier none runs as the worker's user and can
 // do to the worker whatever that user can; so the tier is for programs that are
-// trusted. Kernel faults are beyond all tiers but gvisor, and
-// so are the addresses that a program with [Spec.Network] reaches.
+// trusted. Landlock does not keep modes and times of files from a program of
+// the worker's own user, which there is at tier confined without root.
+//
+// Not limited are the bytes of a writable folder in all, only those of each
+// file: give it a file system or a quota of its own. Kernel faults are beyond all tiers but
+// gvisor, and so are the addresses that a program with [Spec.Network] reaches,
+// that of a cloud's metadata among them.
 package sandbox

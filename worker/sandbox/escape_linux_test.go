@@ -311,7 +311,8 @@ func TestAWritableFolderIsNoLink(t *testing.T) {
 }
 
 func TestNothingOfTheWorkerIsInherited(t *testing.T) {
-	t.Setenv("BELFRY_TOKEN", "of the worker")
+	must(t, os.Setenv("BELFRY_TOKEN", "of the worker")) // t.Setenv does not go with parallel tests
+	defer func() { _ = os.Unsetenv("BELFRY_TOKEN") }()
 	// As a library might: without close-on-exec.
 	fd, err := unix.Open("/etc/hostname", unix.O_RDONLY, 0)
 	if err != nil {

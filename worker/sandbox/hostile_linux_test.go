@@ -86,8 +86,12 @@ var attacks = map[string]func([]string){
 		_ = unix.Kill(os.Getpid(), syscall.Signal(atoi(args[0])))
 		time.Sleep(time.Minute)
 	},
-	"term":      onTerm,
-	"spin":      func([]string) { spin() },
+	"term": onTerm,
+	"processor-time": func([]string) {
+		var l unix.Rlimit
+		_ = unix.Getrlimit(unix.RLIMIT_CPU, &l)
+		fmt.Println(l.Cur, l.Max)
+	},
 	"echo":      func(args []string) { fmt.Println(strings.Join(args, " ")) },
 	"env":       func([]string) { fmt.Println(strings.Join(os.Environ(), "\n")) },
 	"where":     func([]string) { dir, _ := os.Getwd(); fmt.Println(dir, os.Getuid(), os.Getgid()) },
@@ -436,11 +440,6 @@ func onTerm([]string) {
 	<-caught
 	fmt.Println("asked to end")
 	os.Exit(5)
-}
-
-func spin() {
-	for begun := time.Now(); time.Since(begun) < time.Minute; {
-	}
 }
 
 func talkToMyself() {
