@@ -24,9 +24,10 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what the tests need and is missing (Debian packages: postgresql, faketime, chromium)
+setup: ## Install what the tests need and is missing (Debian packages: postgresql, faketime, chromium, gcc)
 	@internal/e2e/setup.sh
 	@ui/setup.sh
+	@worker/sandbox/setup.sh
 	@have() { [ -x "$$1/postgres" ] && [ -x "$$1/initdb" ]; }; \
 	if [ -n "$${BELFRY_PG_BIN:-}" ]; then \
 		have "$$BELFRY_PG_BIN" || { echo "setup: no postgres and initdb in BELFRY_PG_BIN=$$BELFRY_PG_BIN" >&2; exit 1; }; \
