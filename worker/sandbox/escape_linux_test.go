@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"crypto/rand"
 	"net"
 	"os"
 	"os/signal"
@@ -149,7 +150,7 @@ func TestTheNetworkIsWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = u.Close() }()
-	abstract, err := net.Listen("unix", "@belfry-sandbox-"+strconv.Itoa(os.Getpid()))
+	abstract, err := net.Listen("unix", "@belfry-sandbox-"+rand.Text())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestTheNetworkIsGivenWhereAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	abstract, err := net.Listen("unix", "@belfry-sandbox-net-"+strconv.Itoa(os.Getpid()))
+	abstract, err := net.Listen("unix", "@belfry-sandbox-net-"+rand.Text())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,7 +100,7 @@ func TestRootKillsGroups(t *testing.T) {
 				t.Log("this machine has no such tree:", err)
 				return
 			}
-			dir := filepath.Join(root, "belfry-test-"+strconv.Itoa(os.Getpid()))
+			dir := filepath.Join(root, "belfry-test-"+rand.Text())
 			if err := os.Mkdir(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +146,7 @@ func TestRootMovesOutOfItsGroup(t *testing.T) {
 	}
 	controller := strings.Fields(string(text))[0]
 	lend(t, root, controller)
-	own := filepath.Join(root, "belfry-test-own-"+strconv.Itoa(os.Getpid()))
+	own := filepath.Join(root, "belfry-test-own-"+rand.Text())
 	if err := os.Mkdir(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
