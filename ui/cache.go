@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/asset"
 )
 
 // Bounds of what visitors can ask of a node.
@@ -33,7 +34,7 @@ type cache struct {
 }
 
 // rendered is a page in all its forms.
-type rendered [forms]document
+type rendered [forms]asset.Document
 
 // shown is a page that is kept.
 type shown struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/asset"
 )
 
 // Options of [Pages]. Board must be given.
@@ -72,8 +73,8 @@ func (o Options) withDefaults() (Options, error) {
 type Pages struct {
 	opt   Options
 	cache *cache
-	gone  document // for all that is not there
-	down  document // for what cannot be read now
+	gone  asset.Document // for all that is not there
+	down  asset.Document // for what cannot be read now
 }
 
 // New makes status pages. It starts nothing.
@@ -119,7 +120,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This takes GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
-	if file, is := strings.CutPrefix(r.URL.Path, assetsPath); is && serveAsset(w, r, file) {
+	if file, is := strings.CutPrefix(r.URL.Path, assetsPath); is && assets.Serve(w, r, file) {
 		return
 	}
 	at, ok := parseAddress(r.URL.Path)
@@ -137,7 +138,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 		maxAge = p.cache.retry
 	}
 	cacheFor(w.Header(), maxAge)
-	shown.forms[at.form].serve(w, r)
+	shown.forms[at.form].Serve(w, r)
 }
 
 func cacheFor(h http.Header, age time.Duration) {
@@ -157,7 +158,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, at address, err e
 	if at.form == asJSON {
 		apology = problem(status)
 	}
-	apology.serveStatus(w, r, status)
+	apology.ServeStatus(w, r, status)
 }
 
 // load is one read of the database, of which the log hears when it fails.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/asset"
 )
 
 // render makes all forms of a page.
@@ -25,9 +26,9 @@ func (p *Pages) render(k key, b belfry.Board, stale bool) (r rendered, err error
 	if err != nil {
 		return r, fmt.Errorf("write the feed of status page %s: %w", k.path(), err)
 	}
-	r[asHTML] = newDocument("text/html; charset=utf-8", page)
-	r[asJSON] = newDocument("application/json; charset=utf-8", plain)
-	r[asFeed] = newDocument("application/atom+xml; charset=utf-8", feed)
+	r[asHTML] = asset.NewDocument("text/html; charset=utf-8", page)
+	r[asJSON] = asset.NewDocument("application/json; charset=utf-8", plain)
+	r[asFeed] = asset.NewDocument("application/atom+xml; charset=utf-8", feed)
 	return r, nil
 }
 
@@ -47,12 +48,12 @@ func (p *Pages) links(k key) links {
 	}
 }
 
-func assetLink(prefix, name string) string { return prefix + assetsPath + assets[name].name }
+func assetLink(prefix, name string) string { return prefix + assetsPath + assets.Link(name) }
 
 // apology is a page without a board.
-func (p *Pages) apology(title, text string) (document, error) {
+func (p *Pages) apology(title, text string) (asset.Document, error) {
 	body, err := p.html("apology", struct{ Title, Text, Style, Icon string }{
 		title, text, assetLink(p.opt.Prefix, "style.css"), assetLink(p.opt.Prefix, iconOf(unknown)),
 	})
-	return newDocument("text/html; charset=utf-8", body), err
+	return asset.NewDocument("text/html; charset=utf-8", body), err
 }

@@ -1,4 +1,5 @@
-package ui_test
+// Package browser lets tests look at pages as people do, with Debian's Chromium.
+package browser
 
 import (
 	"bufio"
@@ -36,18 +37,19 @@ func findChromium(t *testing.T) string {
 
 var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
 
-// browser is a tab of a Chromium, spoken to by its DevTools protocol: one call
-// at a time, with what happens meanwhile kept in events.
-type browser struct {
-	t       *testing.T
+// Tab is a tab of a Chromium, spoken to by its DevTools protocol: one call
+// at a time, with what happens meanwhile kept in Events.
+type Tab struct {
+	T       *testing.T // may be changed while subtests run, one after another
 	ctx     context.Context
 	conn    *websocket.Conn
 	session string
 	calls   int
-	events  []event
+	Events  []Event // since the last Visit
 }
 
-type event struct {
+// Event is what the browser said by itself, or an answer of it.
+type Event struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -57,7 +59,8 @@ type event struct {
 	} `json:"error"`
 }
 
-func openBrowser(t *testing.T) *browser {
+// Open starts a browser and opens a tab. It ends with the test.
+func Open(t *testing.T) *Tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // of a browser that hangs
 	t.Cleanup(cancel)
@@ -88,7 +91,7 @@ func openBrowser(t *testing.T) *browser {
 		for lines.Scan() {
 		}
 	}()
-	b := &browser{t: t, ctx: ctx}
+	b := &Tab{T: t, ctx: ctx}
 	t.Cleanup(func() {
 		if b.conn != nil { // so that it removes what it wrote, before its folder is
 			_ = wsjson.Write(ctx, b.conn, map[string]any{"id": -1, "method": "Browser.close"})
@@ -107,18 +110,18 @@ func openBrowser(t *testing.T) *browser {
 	}
 	b.conn.SetReadLimit(-1)
 	var target struct{ TargetID, SessionID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits", "Accessibility"} {
-		b.call(domain+".enable", nil, nil)
+		b.Call(domain+".enable", nil, nil)
 	}
 	return b
 }
 
-// call asks the browser, and reads the answer into result.
-func (b *browser) call(method string, params, result any) {
-	b.t.Helper()
+// Call asks the browser, and reads the answer into result.
+func (b *Tab) Call(method string, params, result any) {
+	b.T.Helper()
 	b.calls++
 	m := map[string]any{"id": b.calls, "method": method}
 	if b.session != "" {
@@ -128,7 +131,7 @@ func (b *browser) call(method string, params, result any) {
 		m["params"] = params
 	}
 	if err := wsjson.Write(b.ctx, b.conn, m); err != nil {
-		b.t.Fatalf("%s: %v", method, err)
+		b.T.Fatalf("%s: %v", method, err)
 	}
 	for {
 		e := b.next()
@@ -136,35 +139,35 @@ func (b *browser) call(method string, params, result any) {
 			continue
 		}
 		if e.Error != nil {
-			b.t.Fatalf("%s: %s", method, e.Error.Message)
+			b.T.Fatalf("%s: %s", method, e.Error.Message)
 		}
 		if result != nil {
 			if err := json.Unmarshal(e.Result, result); err != nil {
-				b.t.Fatalf("%s: %v", method, err)
+				b.T.Fatalf("%s: %v", method, err)
 			}
 		}
 		return
 	}
 }
 
-func (b *browser) next() event {
-	b.t.Helper()
-	var e event
+func (b *Tab) next() Event {
+	b.T.Helper()
+	var e Event
 	if err := wsjson.Read(b.ctx, b.conn, &e); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	if e.Method != "" {
-		b.events = append(b.events, e)
+		b.Events = append(b.Events, e)
 	}
 	return e
 }
 
-// open goes to a page and waits until it is loaded. It forgets what was before.
-func (b *browser) open(url string) {
-	b.t.Helper()
-	b.events = nil
-	b.call("Page.navigate", map[string]any{"url": url}, nil)
-	for _, e := range b.events {
+// Visit goes to a page and waits until it is loaded. It forgets what was before.
+func (b *Tab) Visit(url string) {
+	b.T.Helper()
+	b.Events = nil
+	b.Call("Page.navigate", map[string]any{"url": url}, nil)
+	for _, e := range b.Events {
 		if e.Method == "Page.loadEventFired" {
 			return
 		}
@@ -173,27 +176,28 @@ func (b *browser) open(url string) {
 	}
 }
 
-// eval runs an expression in the page, past its policy, and reads its value.
-func (b *browser) eval(expression string, value any) {
-	b.t.Helper()
+// Eval runs an expression in the page, past its policy, and reads its value.
+func (b *Tab) Eval(expression string, value any) {
+	b.T.Helper()
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
 	if answer.ExceptionDetails != nil {
-		b.t.Fatalf("%s", answer.ExceptionDetails)
+		b.T.Fatalf("%s", answer.ExceptionDetails)
 	}
 	if err := json.Unmarshal(answer.Result.Value, value); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }
 
-func (b *browser) screenshot(file string) {
-	b.t.Helper()
+// Screenshot writes a picture of the whole page.
+func (b *Tab) Screenshot(file string) {
+	b.T.Helper()
 	var shot struct{ Data []byte }
-	b.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
+	b.Call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
 	if err := os.WriteFile(file, shot.Data, 0o644); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }

@@ -1,19 +1,20 @@
-package ui
+// Package asset serves bytes that are the same for everybody: rendered pages,
+// styles, scripts and icons.
+package asset
 
 import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// document is bytes that are served as they are.
-type document struct {
+// Document is bytes that are served as they are.
+type Document struct {
 	kind string // content type
 	body []byte
 	gzip []byte // the same packed; nil where it would not be worth it
@@ -22,9 +23,10 @@ type document struct {
 
 const packFrom = 1 << 10 // bytes
 
-func newDocument(kind string, body []byte) document {
+// NewDocument packs a body where that is worth it.
+func NewDocument(kind string, body []byte) Document {
 	sum := sha256.Sum256(body)
-	d := document{kind: kind, body: body, tag: hex.EncodeToString(sum[:12])}
+	d := Document{kind: kind, body: body, tag: hex.EncodeToString(sum[:12])}
 	if len(body) < packFrom {
 		return d
 	}
@@ -37,7 +39,7 @@ func newDocument(kind string, body []byte) document {
 }
 
 // form picks plain or packed, and says so.
-func (d document) form(h http.Header, r *http.Request) []byte {
+func (d Document) form(h http.Header, r *http.Request) []byte {
 	h.Set("Content-Type", d.kind)
 	if d.gzip == nil {
 		h.Set("ETag", `"`+d.tag+`"`)
@@ -53,13 +55,13 @@ func (d document) form(h http.Header, r *http.Request) []byte {
 	return d.gzip
 }
 
-// serve answers GET and HEAD, and with 304 who has it.
-func (d document) serve(w http.ResponseWriter, r *http.Request) {
+// Serve answers GET and HEAD, and with 304 who has it.
+func (d Document) Serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.form(w.Header(), r)))
 }
 
-// serveStatus answers with a status that is not about the document.
-func (d document) serveStatus(w http.ResponseWriter, r *http.Request, status int) {
+// ServeStatus answers with a status that is not about the document.
+func (d Document) ServeStatus(w http.ResponseWriter, r *http.Request, status int) {
 	body := d.form(w.Header(), r)
 	w.Header().Del("ETag")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -81,18 +83,4 @@ func takesGzip(accept string) bool {
 		return !weighed || err == nil && n > 0
 	}
 	return false
-}
-
-// problem is an error for machines, in the words of the API.
-func problem(status int) document {
-	code, title := "unavailable", "Not available now"
-	if status == http.StatusNotFound {
-		code, title = "not_found", "Not found"
-	}
-	body, _ := json.Marshal(struct { // plain words and numbers
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-	}{title, status, code})
-	return newDocument("application/problem+json", body)
 }
