@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/notify"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/ui/console"
 )
 
 // App is one node.
@@ -38,7 +39,8 @@ type App struct {
 
 	// Set by Start before it returns, and never changed afterwards.
 	store     *store.Store
-	teller    *notify.Sender // nil without the role engine
+	teller    *notify.Sender   // nil without the role engine
+	pages     *console.Console // nil without the role api, and when it is switched off
 	url       string
 	tokenFile string
 }
@@ -62,6 +64,9 @@ func New(o Options) (*App, error) {
 
 // URL is where the API listens, or empty without the role. Valid after Start.
 func (a *App) URL() string { return a.url }
+
+// HasConsole reports whether the web interface is at [App.URL].
+func (a *App) HasConsole() bool { return a.pages != nil }
 
 // Store is the open database. Valid after Start and until Stop.
 func (a *App) Store() *store.Store { return a.store }
@@ -167,7 +172,7 @@ func (a *App) startEngine(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, Logger: a.log})
+	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, PublicURL: a.opt.PublicURL, Logger: a.log})
 	if err != nil {
 		return err
 	}
@@ -229,6 +234,9 @@ func (a *App) startAPI(ctx context.Context) error {
 	}
 	a.url = config.Config{Listen: ln.Addr().String(), TLSCert: a.opt.TLSCert}.ServerURL()
 	a.serve(srv, ln, h)
+	if a.pages != nil { // before the API, which would wait for streams to pages
+		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })
+	}
 	a.log.Info("listening", "url", a.url)
 	return nil
 }
@@ -259,6 +267,9 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		return nil, nil, err
 	}
 	o.Pages = pages.Handler()
+	if !a.opt.NoConsole {
+		o.Console = a.console
+	}
 	h, err := httpapi.New(o)
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,8 @@ type Config struct {
 	RetentionAge     belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
 	RetentionJobs    int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
 	RetentionResults belfry.Duration `json:"retention_results" default:"7d" group:"node" doc:"How long single results of monitors are kept; their hours stay for 100 days, their days and uptime for ever"`
-	PublicURL        string          `json:"public_url" group:"node" doc:"Where others reach this node, for the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com"`
+	PublicURL        string          `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
+	NoConsole        bool            `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
 	Wakeups          string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
 	MaxConns         int             `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
 	TLSCert          string          `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`

@@ -28,6 +28,10 @@ type ClientOptions struct {
 	Timeout     time.Duration // for one ordinary call; default: 60s
 	MaxResponse int64         // bytes of one answer; default: 256 MiB
 	UserAgent   string        // default: belfry
+
+	// Transport carries the calls instead of the network, see
+	// [Server.Transport]. It must be good for many at a time.
+	Transport http.RoundTripper
 }
 
 // Client is a [Service] at the other end of a network.
@@ -92,10 +96,14 @@ func NewClient(base, token string, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	calls, renews := o.Transport, o.Transport
+	if o.Transport == nil {
+		calls, renews = newTransport(roots), newTransport(roots)
+	}
 	return &Client{
 		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
-		calls:      &http.Client{Transport: newTransport(roots), CheckRedirect: refuseRedirect},
-		renews:     &http.Client{Transport: newTransport(roots), CheckRedirect: refuseRedirect},
+		calls:      &http.Client{Transport: calls, CheckRedirect: refuseRedirect},
+		renews:     &http.Client{Transport: renews, CheckRedirect: refuseRedirect},
 		retryWait:  100 * time.Millisecond,
 		streamIdle: 45 * time.Second,
 	}, nil

@@ -302,6 +302,11 @@ func (c *Client) RevokeToken(ctx context.Context, id int64) error {
 	return c.delete(ctx, numbered("tokens", id), nil)
 }
 
+// Whoami answers the token that the client calls with.
+func (c *Client) Whoami(ctx context.Context) (belfry.Token, error) {
+	return get[belfry.Token](ctx, c, "/v1/whoami", nil)
+}
+
 // Tokens implements [Tokens].
 func (c *Client) Tokens(ctx context.Context) ([]belfry.Token, error) {
 	return items[belfry.Token](ctx, c, "/v1/tokens", nil)

@@ -27,7 +27,7 @@ type endpoint struct {
 	path    string
 	summary string
 	doc     string
-	scope   belfry.Scope
+	scope   belfry.Scope  // empty: any token will do
 	created bool          // answers 201
 	timeout time.Duration // default: handleTimeout; negative: none
 	maxBody int64         // default: Options.MaxBody
@@ -164,14 +164,18 @@ func (s *Server) orProblem(ctx context.Context, err error) error {
 
 func (s *Server) operation(e endpoint) huma.Operation {
 	tag, _, _ := strings.Cut(e.id, "-")
+	needs, scopes := "Any token will do.", []string{}
+	if e.scope != "" {
+		needs, scopes = "Needs the scope "+string(e.scope)+".", []string{string(e.scope)}
+	}
 	op := huma.Operation{
 		OperationID: e.id,
 		Method:      e.method,
 		Path:        e.path,
 		Summary:     e.summary,
-		Description: strings.TrimSpace(e.doc + "\n\nNeeds the scope " + string(e.scope) + "."),
+		Description: strings.TrimSpace(e.doc + "\n\n" + needs),
 		Tags:        []string{tag},
-		Security:    []map[string][]string{{"token": {string(e.scope)}}},
+		Security:    []map[string][]string{{"token": scopes}},
 		Middlewares: huma.Middlewares{s.entry(e)},
 	}
 	if e.created {

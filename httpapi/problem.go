@@ -54,6 +54,9 @@ func statusOf(code belfry.Code) int {
 	return http.StatusInternalServerError
 }
 
+// StatusOf is the HTTP status that the API answers an error with.
+func StatusOf(err error) int { return statusOf(belfry.CodeOf(err)) }
+
 // codeOf is what a status means when nothing but the status is known.
 func codeOf(status int) belfry.Code {
 	for _, row := range statuses {

@@ -162,6 +162,14 @@ func (s *Server) tokenRoutes() {
 		return newToken{Token: made, Secret: secret}, err
 	})
 
+	serve(s, endpoint{
+		id: "token-whoami", method: http.MethodGet, path: "/v1/whoami",
+		summary: "Show the token that asks",
+		doc:     "Of use to find out what it may do, and until when.",
+	}, func(_ context.Context, c *call, _ *struct{}) (belfry.Token, error) {
+		return c.token, nil
+	})
+
 	type byID struct {
 		ID int64 `path:"id" minimum:"1"`
 	}

@@ -41,6 +41,10 @@ type Options struct {
 
 	// Pages, if set, serves what is public: status pages, without any token.
 	Pages http.Handler
+	// Console, if set, answers for all paths that nothing else is at: pages
+	// for people, which sign in. It guards itself. It is called once, with the
+	// server that is being made.
+	Console func(s *Server) (http.Handler, error)
 
 	Logger  *slog.Logger // default: the default logger
 	Version string       // of Belfry, as the OpenAPI document and the docs page show it
@@ -108,6 +112,7 @@ type Server struct {
 	mux      *http.ServeMux
 	api      huma.API
 	handler  http.Handler
+	console  http.Handler // or nil
 	sessions sessionOwners
 	health   healthMemo
 	badges   badgeMemo
@@ -202,6 +207,13 @@ func (s *Server) servePlain() error {
 	if s.opts.Pages != nil {
 		s.mux.Handle("GET /status/", s.opts.Pages)
 		s.mux.Handle("GET /status-assets/", s.opts.Pages)
+	}
+	if s.opts.Console != nil {
+		console, err := s.opts.Console(s)
+		if err != nil {
+			return err
+		}
+		s.console = console
 	}
 	s.mux.HandleFunc("GET /badge/{namespace}/{monitor}/{file}", s.badge)
 	if s.opts.Metrics != nil {
@@ -449,6 +461,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
+	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		r.Pattern = "console"
+		s.console.ServeHTTP(w, r)
+		return
+	}
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)

@@ -60,6 +60,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 		}{
 			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
 			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, c.now.Add(-keepSessions)},
+			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, c.now},
 			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
 		} {
 			n, err := c.tx.Exec(ctx, t.query, micros(t.cutoff), tidyStep)

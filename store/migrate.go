@@ -36,6 +36,20 @@ func Migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, migrations 
 	return from, to, nil
 }
 
+// LastMigration is the number of the last file in the folder migrations. It
+// panics when there is none, because they are built in.
+func LastMigration(files fs.FS) int64 {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		panic(fmt.Sprint("no migrations: ", err))
+	}
+	n, err := goose.NumericComponent(names[len(names)-1]) // they are sorted
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 func newer(have, want int64) error {
 	return belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry knows versions up to %d", have, want).
 		WithHint("run the belfry that migrated it, or a newer one; schemas go forward only")

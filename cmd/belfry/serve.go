@@ -113,12 +113,15 @@ func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied) error 
 		if len(applied.Changes) > 0 {
 			plan = planSummary(applied)
 		}
-		docs := ""
+		docs, pages := "", ""
 		if a.URL() != "" {
 			docs = a.URL() + "/docs"
 		}
+		if a.HasConsole() {
+			pages = a.URL() + "/"
+		}
 		fmt.Fprintf(w, "Belfry %s is ready.\n", versionText())
-		c.pairs(w, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
+		c.pairs(w, "  web", pages, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
 			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
 		fmt.Fprintf(w, "Next, in another terminal: %s\n", c.next(a, l, applied))
 	})

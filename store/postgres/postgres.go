@@ -176,13 +176,7 @@ func migrations() fs.FS {
 }
 
 // schemaWanted is the number of the last migration.
-var schemaWanted = func() int64 {
-	names, err := fs.Glob(files, "migrations/*.sql")
-	if err != nil {
-		panic(err)
-	}
-	return int64(len(names))
-}()
+var schemaWanted = store.LastMigration(files)
 
 // Pool is the pool underneath, for users who keep tables of their own in the
 // same database.

@@ -1,0 +1,36 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/ui/console"
+)
+
+// console is the pages for people, which call the API of this node without a
+// socket.
+func (a *App) console(s *httpapi.Server) (http.Handler, error) {
+	calls := s.Transport()
+	c, err := console.New(console.Options{
+		API: func(token string) (console.API, error) {
+			// The address is a name and nothing more: no call leaves the process.
+			return httpapi.NewClient("http://localhost", token, httpapi.ClientOptions{Transport: calls, UserAgent: "belfry console"})
+		},
+		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
+		TokenFile: a.localTokenFile,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.pages = c
+	return c.Handler(), nil
+}
+
+// localTokenFile is the token file as long as only this machine can ask for it.
+func (a *App) localTokenFile() string {
+	if !config.IsLoopback(a.opt.Listen) || a.opt.BehindProxy || a.opt.PublicURL != "" {
+		return ""
+	}
+	return a.tokenFile
+}

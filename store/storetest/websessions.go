@@ -1,0 +1,53 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func init() {
+	l := belfry.WebSessionLimits{Idle: belfry.Duration(time.Hour), Life: belfry.Duration(3 * time.Hour)}
+	session := func(digit string) belfry.WebSession {
+		return belfry.WebSession{Hash: strings.Repeat(digit, 64), Sealed: []byte{0, 1, 255}}
+	}
+	ended := func(b *bench, w belfry.WebSession) {
+		b.Helper()
+		_, err := b.st.WebSession(b.ctx, w.Hash, l)
+		wantCode(b, err, belfry.NotFound, "has ended", "sign in again")
+	}
+
+	add("a web session lasts while it is used, and not beyond its life", func(b *bench) {
+		w := must(b.st.OpenWebSession(b.ctx, session("a"), l))(b)
+		want(b, "its end", w.ExpiresAt, Epoch.Add(time.Hour))
+		for range 3 {
+			b.clock.Move(55 * time.Minute)
+			got := must(b.st.WebSession(b.ctx, w.Hash, l))(b)
+			want(b, "what is sealed", string(got.Sealed), string(w.Sealed))
+			want(b, "since when", got.CreatedAt, Epoch)
+		}
+		want(b, "its last end", must(b.st.WebSession(b.ctx, w.Hash, l))(b).ExpiresAt, Epoch.Add(3*time.Hour))
+		b.clock.Move(15 * time.Minute)
+		ended(b, w)
+	})
+
+	add("a web session that is not used ends, and is pruned", func(b *bench) {
+		w := must(b.st.OpenWebSession(b.ctx, session("a"), l))(b)
+		b.clock.Move(time.Hour)
+		ended(b, w)
+		must(b.st.Prune(b.ctx))(b)
+		b.clock.Move(-30 * time.Minute)
+		ended(b, w) // it is not there at all any more
+	})
+
+	add("a web session that is closed is over, and another is not", func(b *bench) {
+		one := must(b.st.OpenWebSession(b.ctx, session("a"), l))(b)
+		other := must(b.st.OpenWebSession(b.ctx, session("b"), l))(b)
+		for range 2 {
+			ok(b, b.st.CloseWebSession(b.ctx, one.Hash))
+		}
+		ended(b, one)
+		must(b.st.WebSession(b.ctx, other.Hash, l))(b)
+	})
+}

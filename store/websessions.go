@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry"
+)
+
+const webSessionColumns = `hash, sealed, created_at, seen_at, expires_at`
+
+func scanWebSession(rows Rows) (w belfry.WebSession, err error) {
+	return w, rows.Scan(&w.Hash, &w.Sealed, scanTime{&w.CreatedAt}, scanTime{&w.SeenAt}, scanTime{&w.ExpiresAt})
+}
+
+// OpenWebSession keeps a new session; of what is given, hash and sealed count.
+// When there are too many, those that would end first are over.
+func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfry.WebSessionLimits) (belfry.WebSession, error) {
+	err := s.write(ctx, "open web session", func(c *change) error {
+		if err := w.Validate(); err != nil {
+			return err
+		}
+		w.CreatedAt = c.now
+		w, _ = w.Seen(c.now, l.WithDefaults())
+		if _, err := c.tx.Exec(ctx, `
+			delete from web_sessions
+			where expires_at <= (select expires_at from web_sessions order by expires_at desc limit 1 offset $1)`,
+			belfry.MaxWebSessions-1); err != nil {
+			return err
+		}
+		_, err := c.tx.Exec(ctx, `insert into web_sessions (`+webSessionColumns+`) values ($1, $2, $3, $4, $5)`,
+			w.Hash, w.Sealed, micros(w.CreatedAt), micros(w.SeenAt), micros(w.ExpiresAt))
+		return err
+	})
+	return w, err
+}
+
+// WebSession answers the session of a hash and notes that it was seen, or a
+// NotFound error when there is none or it has ended.
+func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSessionLimits) (w belfry.WebSession, err error) {
+	var found bool
+	if err = s.db.Read(ctx, func(tx Tx) error {
+		w, found, err = first(ctx, tx, scanWebSession, `select `+webSessionColumns+` from web_sessions where hash = $1`, hash)
+		return err
+	}); err != nil {
+		return belfry.WebSession{}, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return belfry.WebSession{}, err
+	}
+	if !found || !now.Before(w.ExpiresAt) {
+		return belfry.WebSession{}, belfry.Errorf(belfry.NotFound, "the session has ended").WithHint("sign in again")
+	}
+	w, changed := w.Seen(now, l.WithDefaults())
+	if !changed {
+		return w, nil
+	}
+	return w, s.write(ctx, "see web session", func(c *change) error {
+		_, err := c.tx.Exec(ctx, `update web_sessions set seen_at = $2, expires_at = $3 where hash = $1`,
+			hash, micros(w.SeenAt), micros(w.ExpiresAt))
+		return err
+	})
+}
+
+// CloseWebSession ends a session, if there is one.
+func (s *Store) CloseWebSession(ctx context.Context, hash string) error {
+	return s.write(ctx, "close web session", func(c *change) error {
+		_, err := c.tx.Exec(ctx, `delete from web_sessions where hash = $1`, hash)
+		return err
+	})
+}

@@ -1,0 +1,57 @@
+// Draws the numbers of a table. The table stays for who cannot see the picture.
+import uPlot from './vendor/uPlot.esm.js';
+
+const sheet = document.createElement('link');
+sheet.rel = 'stylesheet';
+sheet.href = new URL('./vendor/uPlot.min.css', import.meta.url);
+document.head.append(sheet);
+
+const tones = ['--busy', '--good', '--warn', '--bad', '--idle'];
+
+function numbers(figure) {
+  const rows = [...figure.querySelectorAll('tbody tr')];
+  const width = figure.querySelectorAll('thead th').length;
+  const data = Array.from({length: width}, () => []);
+  for (const row of rows) {
+    data[0].push(Date.parse(row.cells[0].dataset.at) / 1000);
+    for (let i = 1; i < width; i++) data[i].push(row.cells[i].textContent === '' ? null : Number(row.cells[i].textContent));
+  }
+  return data;
+}
+
+function stack(data) {
+  const sums = data[0].map(() => 0);
+  return [data[0], ...data.slice(1).map(column => column.map((v, i) => v === null ? null : sums[i] += v))];
+}
+
+export function draw(figure) {
+  const box = document.createElement('div');
+  box.className = 'plot';
+  box.dataset.keep = '';
+  box.setAttribute('aria-hidden', 'true');
+  figure.querySelector('figcaption').after(box);
+  const kind = figure.dataset.chart;
+  let plot;
+  const paint = () => {
+    plot?.destroy();
+    const style = getComputedStyle(figure), colour = name => style.getPropertyValue(name).trim();
+    const names = [...figure.querySelectorAll('thead th')].slice(1).map(e => e.textContent);
+    const data = kind === 'stacked' ? stack(numbers(figure)) : numbers(figure);
+    const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1}, ticks: {stroke: colour('--line'), width: 1}};
+    plot = new uPlot({
+      width: box.clientWidth || 600, height: 200, cursor: {drag: {x: false, y: false}},
+      scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
+      axes: [axis, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
+      series: [{}, ...names.map((label, i) => ({
+        label, stroke: colour(tones[i % tones.length]), width: 2, points: {show: false}, spanGaps: false,
+        dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,
+        fill: kind === 'line' ? undefined : colour(tones[i % tones.length]) + '66',
+        paths: kind === 'bars' ? uPlot.paths.bars({size: [0.8, 40]}) : undefined,
+      }))],
+    }, data, box);
+  };
+  paint();
+  new ResizeObserver(() => plot.setSize({width: box.clientWidth, height: 200})).observe(box);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
+  document.addEventListener('belfry:fresh', paint);
+}

@@ -1,0 +1,90 @@
+// Parts of a page with an id and data-live, which lists nouns, are read again
+// when the server says that one of them has changed. What somebody has opened,
+// focused or typed stays as it is.
+import {tick} from './time.js';
+
+const sign = document.getElementById('live');
+let stream, asked = false, busy = false, missed = false, retry = 1000;
+
+export function follow() {
+  if (!document.body.dataset.stream || !document.querySelector('[data-live][id]')) return;
+  document.addEventListener('visibilitychange', () => document.hidden ? close() : open(true));
+  addEventListener('pagehide', close); // or a page kept for going back holds its connection
+  addEventListener('pageshow', e => { if (e.persisted) open(true); });
+  open(false);
+}
+
+function open(late) {
+  if (stream || document.hidden) return;
+  stream = new EventSource(document.body.dataset.stream);
+  stream.onopen = () => { say('on', 'Live'); retry = 1000; if (missed || late) refresh(); missed = late = false; };
+  stream.onerror = () => {
+    say('off', 'Not live');
+    missed = true;
+    if (stream?.readyState === EventSource.CLOSED) { // refused: the server stops, or nobody is signed in any more
+      close();
+      setTimeout(() => open(true), retry);
+      retry = Math.min(retry * 2, 30000);
+    }
+  };
+  stream.addEventListener('change', e => {
+    const changed = e.data.split(' ');
+    if (parts().some(p => p.dataset.live.split(' ').some(n => changed.includes(n)))) refresh();
+  });
+}
+
+function close() {
+  stream?.close();
+  stream = undefined;
+}
+
+function say(state, text) {
+  if (!sign || sign.dataset.state === state) return;
+  sign.dataset.state = state;
+  sign.textContent = text;
+}
+
+const parts = () => [...document.querySelectorAll('[data-live][id]')];
+
+// refresh reads the page again: one at a time, and no sooner than three times
+// as long as it took.
+async function refresh() {
+  if (busy) { asked = true; return; }
+  busy = true;
+  const began = performance.now();
+  try {
+    const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1'}});
+    if (answer.redirected) { location.reload(); return; } // to sign in
+    if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+  } catch { missed = true; }
+  await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
+  busy = false;
+  if (asked) { asked = false; refresh(); }
+}
+
+function apply(fresh) {
+  for (const part of parts()) {
+    const now = fresh.getElementById(part.id);
+    if (now) morph(part, now);
+  }
+  tick();
+  document.dispatchEvent(new CustomEvent('belfry:fresh'));
+}
+
+// morph makes an element like another and keeps the nodes that it can: by id,
+// or by place and name.
+function morph(from, to) {
+  for (const {name, value} of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  for (const {name} of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open' && !name.startsWith('data-own')) from.removeAttribute(name);
+  if (from.matches('textarea, select') || from.dataset.keep !== undefined) return; // what was typed or drawn
+  const known = new Map([...from.children].filter(e => e.id).map(e => [e.id, e]));
+  let at = from.firstChild;
+  for (const want of [...to.childNodes]) {
+    const same = want.id ? known.get(want.id) : at && !at.id && at.nodeName === want.nodeName ? at : undefined;
+    if (!same) { from.insertBefore(document.importNode(want, true), at); continue; }
+    if (same === at) at = at.nextSibling; else from.insertBefore(same, at);
+    if (same.nodeType === Node.ELEMENT_NODE) morph(same, want);
+    else if (same.nodeValue !== want.nodeValue) same.nodeValue = want.nodeValue;
+  }
+  while (at) { const next = at.nextSibling; at.remove(); at = next; }
+}

@@ -1,0 +1,142 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Options of a [Console]. API, Sessions and Status must be given.
+type Options struct {
+	API      func(token string) (API, error) // the API, called with a token's secret
+	Sessions Sessions
+	Status   func(error) int // the HTTP status that the API answers an error with
+
+	Limits  belfry.WebSessionLimits // how long somebody stays signed in
+	Logger  *slog.Logger            // default: the default logger
+	Version string                  // shown at the foot of pages
+	Now     func() time.Time        // default: time.Now
+
+	// PublicURL is where people reach the node, such as
+	// https://example.com/belfry. Its path stands before all links. Default:
+	// links begin at the root, and commands name the address that was asked.
+	PublicURL string
+	// TokenFile answers the file with this machine's token, which the sign-in
+	// page then names. It is for nodes that only their own machine can reach.
+	TokenFile func() string
+}
+
+var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
+
+// maxStreams bounds the pages that are kept up to date at the same time.
+const maxStreams = 1000
+
+// Console serves the pages.
+type Console struct {
+	opt     Options
+	log     *slog.Logger
+	origin  string // of PublicURL, or empty
+	prefix  string // what stands before all paths in links
+	mux     *http.ServeMux
+	handler http.Handler
+	nav     []navItem
+	streams atomic.Int64
+
+	stopping context.Context // ends streams
+	stop     context.CancelFunc
+}
+
+// New makes a console. It starts nothing.
+func New(o Options) (*Console, error) {
+	if o.API == nil || o.Sessions == nil || o.Status == nil {
+		return nil, errors.New("console: API, Sessions and Status must be given")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.TokenFile == nil {
+		o.TokenFile = func() string { return "" }
+	}
+	o.Limits = o.Limits.WithDefaults()
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux()}
+	if o.PublicURL != "" {
+		u, err := url.Parse(o.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("console: PublicURL is not a URL such as https://example.com")
+		}
+		c.origin, c.prefix = u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
+	}
+	if !prefixRule.MatchString(c.prefix) {
+		return nil, errors.New("console: the path of PublicURL is not a path such as /belfry")
+	}
+	c.stopping, c.stop = context.WithCancel(context.Background())
+	c.register(routes())
+	// The cookie is SameSite, and every browser names the origin of a POST, or
+	// says in Sec-Fetch-Site that it is another: a page elsewhere, on a
+	// subdomain too, can send no form in somebody's name. A token in each form
+	// would add nothing to that but something to forget.
+	c.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
+	return c, nil
+}
+
+// Handler serves everything. Paths may come with the prefix of PublicURL or
+// without it, if a proxy took it away.
+func (c *Console) Handler() http.Handler { return c.handler }
+
+// Close ends streams. Pages are still served.
+func (c *Console) Close() { c.stop() }
+
+// Nothing runs or is styled but from the files of this package.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // forms go back to where they were
+	h.Set("Cache-Control", "no-store")
+	if c.prefix != "" && strings.HasPrefix(r.URL.Path, c.prefix+"/") {
+		http.StripPrefix(c.prefix, c.mux).ServeHTTP(w, r)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// secure reports whether a browser gets the cookie back over TLS only. Who
+// works on the machine itself may go past the proxy.
+func (c *Console) secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(c.origin, "https:") && !isLoopback(r.Host)
+}
+
+func isLoopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// base is where people reach the node, for commands to be copied.
+func (c *Console) base(r *http.Request) string {
+	switch {
+	case c.origin != "":
+		return c.origin + c.prefix
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

@@ -1,0 +1,64 @@
+// Package console serves the pages for people who sign in.
+//
+// It can do nothing that the API cannot: every page reads and changes through
+// [API], which app fulfils with the client of the HTTP API, called in process
+// with the token of who signed in. Pages are plain HTML from html/template,
+// work without scripts, and keep themselves up to date with them.
+//
+// # Adding a page
+//
+// Take queues.go with templates/queues.html and templates/queue.html as the
+// example.
+//
+//  1. In things.go, declare what the page asks of the API as a small interface,
+//     thingsAPI, with methods as httpapi's Client has them, and embed it in
+//     [API] (api.go). Methods that another page declares too may be repeated.
+//  2. In things.go, list the routes, var thingRoutes = []route{{"GET /things",
+//     thingList}, {"POST /things/{name}/pause", pauseThing}}, and add them to
+//     routes (routes.go). The navigation shows an entry once its page is there.
+//  3. A handler takes a *page and returns an error. It reads with p.api and
+//     p.r.Context(), several reads beside each other with p.together and get,
+//     for the namespace p.Namespace, and ends in return p.show("things", data).
+//     An error that it returns becomes a page with the API's status and hint.
+//     An action ends in return p.done(p.Link("things", name), "Thing %s is
+//     paused.", name), which goes on to a page that says so. A form that was
+//     refused is shown again with return p.again("thing-form", data, err).
+//  4. templates/things.html defines "title" and "main". Its dot is the *page:
+//     .Data is what the handler shows, and the methods of page are at hand, from
+//     within range and with too, as $.Link, $.When and so on. All links are made
+//     with .Link or .LinkIn (which know prefix and namespace), and changed with
+//     .With and .Here. What somebody may not do stands in
+//     {{if .Can "operate"}}.
+//  5. Give the parts that change an id and data-live="job queue", the nouns
+//     whose changes they show: they are then read again by themselves. Give rows
+//     ids too. What is within must look the same for the same data.
+//  6. Add a row to everyPage in pages_test.go, and a test of each action.
+//
+// # Parts
+//
+// In templates/parts.html, each with the function that makes its data:
+//
+//	time     ($.When t) in UTC, ($.WhenIn zone t), ($.Ago t) relative
+//	chip     (chip .State): a state as a word with a mark
+//	empty    (empty title text command): what to do first
+//	problem  ($.Problem err): what happened and what next
+//	pager    p.pager(answer.Next), in the handler
+//	bar      (bar label value of text tone): a share of a whole
+//	stats    (stats (stat label value note link tone) ...): numbers that matter
+//	tabs     (tabs (tab name link here count) ...)
+//	field    (field name label kind value hint err): an input with its faults;
+//	         .Need and .Among in Go
+//	confirm  a confirm, made in Go: a button that asks first
+//	command  (.Command method path body word...): an action as curl and CLI
+//	strip    a strip, made in Go: the last results
+//	steps    []step, made in Go
+//	chart    a chart, made in Go: a table that chart.js draws
+//
+// Tables with the class cards become cards on a phone; their cells name their
+// column in data-th. Tables that cannot be cards stand in a div with the class
+// scroll, role region, a label and tabindex 0.
+//
+// Functions: number, count (up to belfry.CountLimit), bytes, percent (of a
+// ratio), span and latency (of a duration), words (of a code), short (n, text),
+// join, add. Text is never put into a script or style: the policy refuses both.
+package console

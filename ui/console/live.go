@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	liveEvery = time.Second      // at most, a page hears of changes
+	liveBeat  = 20 * time.Second // between signs of life
+	liveWrite = 10 * time.Second // to write one piece
+)
+
+// live streams what changes, as server-sent events named change whose data is
+// the nouns that changed. A page reads itself again when it shows one of them.
+func live(p *page) error {
+	if p.c.streams.Add(1) > maxStreams {
+		p.c.streams.Add(-1)
+		return belfry.Errorf(belfry.Unavailable, "too many pages are being kept up to date").WithHint("reload to see what is new")
+	}
+	defer p.c.streams.Add(-1)
+	ctx, cancel := context.WithCancel(p.r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.c.stopping, cancel)()
+	// The first look finds out whether this may be watched at all.
+	_, cursor, err := p.api.Events(ctx, p.Namespace, "", 0)
+	if err != nil {
+		return err
+	}
+	p.w.Header().Set("Content-Type", "text/event-stream")
+	p.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
+	out := http.NewResponseController(p.w)
+	send := func(text string) bool {
+		_ = out.SetWriteDeadline(time.Now().Add(liveWrite))
+		_, err := fmt.Fprint(p.w, text)
+		return err == nil && out.Flush() == nil
+	}
+	for ok := send("retry: 3000\n\n: hello\n\n"); ok; {
+		events, next, err := p.api.Events(ctx, p.Namespace, cursor, liveBeat)
+		if err != nil || ctx.Err() != nil { // the page comes back, and learns why
+			return nil
+		}
+		cursor = next
+		if len(events) == 0 {
+			ok = send(": beat\n\n")
+		} else {
+			ok = send("event: change\ndata: " + nouns(events) + "\n\n")
+		}
+		wait(ctx, liveEvery)
+	}
+	return nil
+}
+
+// nouns is what events are about, each once.
+func nouns(events []belfry.Event) string {
+	found := map[string]bool{}
+	for _, e := range events {
+		switch {
+		case e.Job != nil:
+			found["job"] = true
+		case e.Edit != nil:
+			found[e.Edit.Noun] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), " ")
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// handler shows a page or does what a form asks for. What it returns as an
+// error becomes a page with the API's status.
+type handler func(p *page) error
+
+// route is a page or an action, for who is signed in.
+type route struct {
+	pattern string // as http.ServeMux has it
+	handle  handler
+}
+
+// routes is everything but assets and signing in.
+func routes() []route {
+	return slices.Concat(
+		homeRoutes,
+		queueRoutes,
+	)
+}
+
+// navItem is an entry of the navigation. It is shown once there is a route.
+type navItem struct {
+	Name string
+	Path string // without its first slash
+	Key  string // the letter that goes there after g; empty: none
+}
+
+var navigation = []navItem{
+	{"Home", "", "h"},
+	{"Schedules", "schedules", "s"},
+	{"Jobs", "jobs", "j"},
+	{"Monitors", "monitors", "m"},
+	{"Cycles", "cycles", "c"},
+	{"Programs", "programs", "p"},
+	{"Workers", "workers", "w"},
+	{"Queues", "queues", "q"},
+	{"Dead jobs", "dead", "d"},
+	{"Audit", "audit", "a"},
+	{"Settings", "settings", "e"},
+}
+
+func (c *Console) register(all []route) {
+	there := map[string]bool{}
+	for _, rt := range all {
+		c.mux.HandleFunc(rt.pattern, c.signedIn(rt.handle))
+		there[rt.pattern] = true
+	}
+	for _, item := range navigation {
+		if there["GET /"+item.Path] || item.Path == "" {
+			c.nav = append(c.nav, item)
+		}
+	}
+	c.mux.HandleFunc("GET /assets/", c.serveAsset)
+	c.mux.HandleFunc("GET /sign-in", c.showSignIn)
+	c.mux.HandleFunc("POST /sign-in", c.signIn)
+	c.mux.HandleFunc("POST /sign-out", c.signOut)
+	c.mux.HandleFunc("POST /theme", c.setTheme)
+	c.mux.HandleFunc("GET /live", c.signedIn(live))
+	c.mux.HandleFunc("/", c.signedIn(func(p *page) error {
+		return belfry.Errorf(belfry.NotFound, "there is nothing at %s", p.r.URL.Path).WithHint("start again at the home page")
+	}))
+}
+
+func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
+	if !assets.Serve(w, r, strings.TrimPrefix(r.URL.Path, "/assets/")) {
+		http.NotFound(w, r)
+	}
+}

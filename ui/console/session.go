@@ -1,0 +1,230 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// key is what the cookie of a session holds: 256 random bits. The database has
+// a hash of it, and the token's secret sealed with it, so that neither the
+// database nor the cookie is of use without the other.
+type key []byte
+
+func newKey() key {
+	k := make(key, 32)
+	rand.Read(k) //nolint:errcheck // never fails, by its documentation
+	return k
+}
+
+func parseKey(text string) (key, bool) {
+	k, err := base64.RawURLEncoding.DecodeString(text)
+	return k, err == nil && len(k) == 32
+}
+
+func (k key) String() string { return base64.RawURLEncoding.EncodeToString(k) }
+
+func (k key) hash() string {
+	sum := sha256.Sum256(k)
+	return hex.EncodeToString(sum[:])
+}
+
+func (k key) cipher() (cipher.AEAD, error) {
+	derived, err := hkdf.Key(sha256.New, k, nil, "belfry web session", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (k key) seal(secret string) ([]byte, error) {
+	c, err := k.cipher()
+	if err != nil {
+		return nil, err
+	}
+	return c.Seal(nil, nil, []byte(secret), []byte(k.hash())), nil
+}
+
+func (k key) open(sealed []byte) (string, error) {
+	c, err := k.cipher()
+	if err != nil {
+		return "", err
+	}
+	secret, err := c.Open(nil, nil, sealed, []byte(k.hash()))
+	return string(secret), err
+}
+
+// cookieName is with the strictest prefix that the address allows.
+func (c *Console) cookieName(r *http.Request) string {
+	switch {
+	case !c.secure(r):
+		return "belfry_session"
+	case c.prefix == "":
+		return "__Host-belfry"
+	}
+	return "__Secure-belfry"
+}
+
+func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: c.prefix + "/", MaxAge: age,
+		// Lax, so that links in alerts find somebody signed in.
+		HttpOnly: true, Secure: c.secure(r), SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// session is the one that a request belongs to, or false.
+func (c *Console) session(r *http.Request) (k key, secret string, ok bool, err error) {
+	cookie, err := r.Cookie(c.cookieName(r))
+	if err != nil {
+		return nil, "", false, nil
+	}
+	if k, ok = parseKey(cookie.Value); !ok {
+		return nil, "", false, nil
+	}
+	w, err := c.opt.Sessions.WebSession(r.Context(), k.hash(), c.opt.Limits)
+	if belfry.CodeOf(err) == belfry.NotFound {
+		return k, "", false, nil
+	}
+	if err != nil {
+		return k, "", false, err
+	}
+	secret, err = k.open(w.Sealed)
+	return k, secret, err == nil, nil
+}
+
+// signedIn lets a handler work for who is signed in, and sends others to sign in.
+func (c *Console) signedIn(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := c.newPage(w, r)
+		k, secret, ok, err := c.session(r)
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		if !ok {
+			why := ""
+			if k != nil {
+				why = "ended"
+			}
+			p.askToSignIn(why)
+			return
+		}
+		if err = p.enter(secret); err == nil {
+			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+			err = h(p)
+		}
+		if belfry.CodeOf(err) == belfry.Unauthorized {
+			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // it would end by itself
+			c.setCookie(w, r, c.cookieName(r), "", -1)
+			p.askToSignIn("refused")
+			return
+		}
+		if err != nil {
+			p.fail(err)
+		}
+	}
+}
+
+// maxForm bounds a form, in bytes.
+const maxForm = 1 << 20
+
+// askToSignIn goes to the sign-in page and comes back to what was asked for.
+func (p *page) askToSignIn(why string) {
+	if p.r.Method != http.MethodGet || p.r.URL.Path == "/live" {
+		p.status = http.StatusUnauthorized
+		p.signInPage(signInData{Why: why})
+		return
+	}
+	next := p.r.URL.RequestURI()
+	if next == "/" {
+		next = ""
+	}
+	to := p.With(p.c.prefix+"/sign-in", "next", next, "why", why)
+	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+}
+
+type signInData struct {
+	Next      string
+	Why       string // ended, refused or out: why somebody is not signed in any more
+	Err       error
+	TokenFile string
+}
+
+// localPath is a path of this console that somebody asked to come back to, or
+// the home page. Anything that a browser could read as another host is not one.
+func localPath(text string) string {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
+		return "/"
+	}
+	return text
+}
+
+func (p *page) signInPage(d signInData) {
+	d.TokenFile = p.c.opt.TokenFile()
+	p.Data = d
+	p.render("sign-in")
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
+	p := c.newPage(w, r)
+	p.signInPage(signInData{Next: r.FormValue("next"), Why: r.FormValue("why")})
+}
+
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	p := c.newPage(w, r)
+	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
+	d := signInData{Next: r.PostFormValue("next")}
+	if err := p.trySignIn(strings.TrimSpace(r.PostFormValue("token"))); err != nil {
+		d.Err, p.status = err, c.opt.Status(err)
+		p.signInPage(d)
+		return
+	}
+	http.Redirect(w, r, c.prefix+localPath(d.Next), http.StatusSeeOther)
+}
+
+func (p *page) trySignIn(secret string) error {
+	if secret == "" || strings.ContainsAny(secret, " \t\r\n\x00") {
+		return belfry.InvalidField("token", "", "is missing, or is not a token", "it is one line that begins with belfry_")
+	}
+	if err := p.enter(secret); err != nil {
+		return err
+	}
+	if !p.Can("read") {
+		return belfry.Errorf(belfry.Forbidden, "the token %q may not read", p.Token.Name).
+			WithHint("make one with the scope read, operate or admin")
+	}
+	k := newKey()
+	sealed, err := k.seal(secret)
+	if err != nil {
+		return err
+	}
+	if _, err := p.c.opt.Sessions.OpenWebSession(p.r.Context(), belfry.WebSession{Hash: k.hash(), Sealed: sealed}, p.c.opt.Limits); err != nil {
+		return err
+	}
+	p.c.setCookie(p.w, p.r, p.c.cookieName(p.r), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
+	return nil
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if k, _, ok, _ := c.session(r); ok {
+		if err := c.opt.Sessions.CloseWebSession(r.Context(), k.hash()); err != nil {
+			c.newPage(w, r).fail(err)
+			return
+		}
+	}
+	c.setCookie(w, r, c.cookieName(r), "", -1)
+	http.Redirect(w, r, c.prefix+"/sign-in?why=out", http.StatusSeeOther)
+}

@@ -1,0 +1,135 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// funcs are what all templates may call besides the methods of [page]. Each is
+// a plain function of its arguments.
+var funcs = template.FuncMap{
+	"number": func(n any) string { return numberText(whole(n)) }, "count": countText, "bytes": bytesText, "percent": percentText,
+	"span":    func(d any) string { return spanText(whole(d)) },
+	"latency": func(d any) string { return latencyText(whole(d)) },
+	"join":    strings.Join, "words": words, "short": short,
+	"chip": newChip, "empty": newEmpty, "bar": newBar, "field": newField, "tab": newTab, "stat": newStat,
+	"tabs": func(ts ...tab) []tab { return ts }, "stats": func(ss ...stat) []stat { return ss },
+	"themes": func() []string { return []string{"auto", "light", "dark"} },
+	"add":    func(a, b int) int { return a + b },
+}
+
+// whole is any whole number, durations too.
+func whole(v any) int64 { return reflect.ValueOf(v).Int() }
+
+// numberText writes a whole number with thin spaces between thousands.
+func numberText[T ~int | ~int64](n T) string {
+	text := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "−", text[1:]
+	}
+	var b strings.Builder
+	for i, digit := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(digit)
+	}
+	return sign + b.String()
+}
+
+// countText writes a number that was counted up to belfry.CountLimit.
+func countText(n int) string {
+	if n > belfry.CountLimit {
+		return "over " + numberText(belfry.CountLimit)
+	}
+	return numberText(n)
+}
+
+// bytesText writes a size in its largest fitting unit.
+func bytesText(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + units[i]
+}
+
+// percentText writes a ratio, and never rounds up to all.
+func percentText(ratio float64) string {
+	switch {
+	case ratio >= 1:
+		return "100 %"
+	case ratio > 0.999:
+		return "99.9 %"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(ratio*100, 'f', 1, 64), ".0") + " %"
+}
+
+// spanText writes a length of time for people, in its two largest units.
+func spanText[D ~int64](length D) string {
+	d := time.Duration(length)
+	if d < 0 {
+		return "−" + spanText(-d)
+	}
+	if d < time.Second {
+		return latencyText(d)
+	}
+	if d < 10*time.Second {
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	}
+	d = d.Truncate(time.Second)
+	units := []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
+	for i, u := range units {
+		if d < u.size {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", d/u.size, u.name)
+		if i+1 < len(units) {
+			if rest := d % u.size / units[i+1].size; rest > 0 {
+				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
+			}
+		}
+		return text
+	}
+	return "0 s"
+}
+
+// latencyText writes a short length of time with three digits.
+func latencyText[D ~int64](length D) string {
+	d := time.Duration(length)
+	switch {
+	case d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+	case d >= 100*time.Millisecond || d == 0:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d >= time.Millisecond:
+		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
+	}
+	return fmt.Sprintf("%d µs", d.Microseconds())
+}
+
+// words writes what machines call a thing as people do.
+func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
+
+// short cuts a text for a table.
+func short(n int, text string) string {
+	cut, was := belfry.CleanText(text, n)
+	if was && len(text) > n {
+		return cut + "…"
+	}
+	return cut
+}
