@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -69,6 +70,7 @@ func home(p *page) error {
 	if err != nil {
 		return err
 	}
+	d.Coming = slices.DeleteFunc(d.Coming, func(c belfry.Coming) bool { return strings.HasPrefix(c.Schedule, "monitor:") }) // they have pages of their own
 	d.Timeline = newTimeline(d.Coming, p.Now, homeAhead)
 	slices.SortStableFunc(d.Queues, func(a, b belfry.QueueStats) int { return b.Ready - a.Ready })
 	return p.show("home", d)

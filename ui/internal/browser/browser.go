@@ -167,6 +167,12 @@ func (b *Tab) Visit(url string) {
 	b.T.Helper()
 	b.Events = nil
 	b.Call("Page.navigate", map[string]any{"url": url}, nil)
+	b.loaded()
+}
+
+// loaded waits for the page to be there.
+func (b *Tab) loaded() {
+	b.T.Helper()
 	for _, e := range b.Events {
 		if e.Method == "Page.loadEventFired" {
 			return
@@ -176,14 +182,15 @@ func (b *Tab) Visit(url string) {
 	}
 }
 
-// Eval runs an expression in the page, past its policy, and reads its value.
+// Eval runs an expression in the page, past its policy, and reads its value,
+// that of a promise once it is there.
 func (b *Tab) Eval(expression string, value any) {
 	b.T.Helper()
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
 	if answer.ExceptionDetails != nil {
 		b.T.Fatalf("%s", answer.ExceptionDetails)
 	}

@@ -43,11 +43,11 @@ const layoutScript = `(() => {
   if (document.querySelectorAll('h1').length !== 1) faults.push('not one h1');
   for (const e of document.querySelectorAll('a, summary')) {
     const box = e.getBoundingClientRect();
-    if (box.height < 24 || box.width < 24) faults.push('hard to hit, ' + box.width + ' by ' + box.height + ': ' + name(e));
+    if ((box.height < 24 || box.width < 24) && e.checkVisibility()) faults.push('hard to hit, ' + box.width + ' by ' + box.height + ': ' + name(e));
   }
   for (const e of document.querySelectorAll('main *')) {
     const box = e.getBoundingClientRect();
-    if (box.right > innerWidth + 1) faults.push('sticks out: ' + name(e));
+    if (box.right > innerWidth + 1 && e.checkVisibility() && !e.parentElement.closest('pre, .scroll')) faults.push('sticks out: ' + name(e));
   }
   return faults;
 })()`

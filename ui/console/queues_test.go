@@ -1,0 +1,66 @@
+package console_test
+
+import (
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestQueueIsPausedAndResumed(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/queues/default")
+	b.Click("button[popovertarget=pause]")
+	b.Until(`document.getElementById('pause').matches(':popover-open')`)
+	picture(b, "queue-pause")
+	b.Shows("Pause queue default?", "As a command")
+	b.Axe()
+	b.Type("#f-reason", "a <b>disk</b> is full")
+	b.Follow("#pause button.main")
+	b.Quiet(s.url)
+	b.Shows("Queue default is paused", "a <b>disk</b> is full", "token:", "Resume")
+	if q := must(s.Queue(t.Context(), "default"))(s); q.PausedReason != "a <b>disk</b> is full" {
+		t.Errorf("%+v", q)
+	}
+	b.Follow("form[action='/queues/default/resume'] button")
+	b.Quiet(s.url)
+	b.Shows("Queue default goes on", "active")
+}
+
+// What others do shows up by itself, and what somebody is in the middle of
+// stays.
+func TestPageKeepsItselfUpToDate(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/queues/default")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Click("button[popovertarget=pause]")
+	b.Type("#f-reason", "half a wor")
+	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
+	b.Until(`[...document.querySelectorAll('.stats dd')].some(e => e.textContent === '4')`)
+	var typed string
+	b.Eval(`document.activeElement.value`, &typed)
+	if typed != "half a wor" {
+		t.Errorf("what was typed is %q", typed)
+	}
+	b.Quiet(s.url)
+
+	b.Visit(s.url + "/")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	s.fail("broken", "smoke everywhere")
+	b.Until(`document.body.innerText.includes('smoke everywhere')`)
+	b.Quiet(s.url)
+}
+
+func TestKeys(t *testing.T) {
+	s := newSite(t)
+	b := s.tab(s.admin)
+	b.Key("?")
+	b.Until(`document.getElementById('keys').matches(':popover-open')`)
+	b.Events = nil
+	b.Key("g")
+	b.Key("q")
+	b.Until(`location.pathname === '/queues'`)
+}

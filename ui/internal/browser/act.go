@@ -1,0 +1,125 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Click clicks with the mouse into the middle of the first element that a
+// selector finds, as a person does: what covers it gets the click instead.
+func (b *Tab) Click(selector string) {
+	b.T.Helper()
+	var at *struct{ X, Y float64 }
+	b.Eval(`(() => {
+		const e = document.querySelector(`+strconv.Quote(selector)+`);
+		if (!e) return null;
+		e.scrollIntoView({block: 'center', behavior: 'instant'});
+		const box = e.getBoundingClientRect();
+		return {x: box.x + box.width / 2, y: box.y + box.height / 2};
+	})()`, &at)
+	if at == nil {
+		b.T.Fatalf("there is no %s to click on", selector)
+	}
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
+	}
+}
+
+// Follow clicks and waits for the page that comes of it.
+func (b *Tab) Follow(selector string) {
+	b.T.Helper()
+	b.Events = nil
+	b.Click(selector)
+	b.loaded()
+}
+
+// Key presses a key, such as a, / or Enter.
+func (b *Tab) Key(key string) {
+	b.T.Helper()
+	text := key
+	if key == "Enter" {
+		text = "\r"
+	}
+	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "text": text}, nil)
+	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
+}
+
+// Type clicks into an input and types.
+func (b *Tab) Type(selector, text string) {
+	b.T.Helper()
+	b.Click(selector)
+	b.Call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Until waits until an expression is true of the page. The test's deadline
+// ends it.
+func (b *Tab) Until(expression string) {
+	b.T.Helper()
+	var yes bool
+	b.Eval(`new Promise(done => { const look = () => { if (`+expression+`) done(true); else setTimeout(look, 20); }; look(); })`, &yes)
+}
+
+// Text is what a person reads of the first element that a selector finds.
+func (b *Tab) Text(selector string) string {
+	b.T.Helper()
+	var text *string
+	b.Eval(`document.querySelector(`+strconv.Quote(selector)+`)?.innerText ?? null`, &text)
+	if text == nil {
+		b.T.Fatalf("there is no %s", selector)
+	}
+	return *text
+}
+
+// Shows fails the test unless a person can read all of these on the page.
+func (b *Tab) Shows(texts ...string) {
+	b.T.Helper()
+	said := b.Text("body")
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			b.T.Errorf("the page does not say %q:\n%s", text, said)
+		}
+	}
+}
+
+// Quiet fails the test for everything since the last Visit or Follow that was
+// refused or went wrong: errors on the console, violations of the policy,
+// requests that failed or went elsewhere than to site. A status of the page
+// itself may be expected.
+func (b *Tab) Quiet(site string, statuses ...int) {
+	b.T.Helper()
+	for _, e := range b.Events {
+		switch e.Method {
+		case "Log.entryAdded":
+			if !slices.ContainsFunc(statuses, func(s int) bool { return strings.Contains(string(e.Params), fmt.Sprintf("status of %d", s)) }) {
+				b.T.Errorf("%s: %s", e.Method, e.Params)
+			}
+		case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Audits.issueAdded", "Page.javascriptDialogOpening":
+			b.T.Errorf("%s: %s", e.Method, e.Params)
+		case "Network.requestWillBeSent", "Network.responseReceived", "Network.loadingFailed":
+			var seen struct {
+				Request  struct{ URL string }
+				Response struct {
+					Status int
+					URL    string
+				}
+				Canceled  bool
+				ErrorText string
+			}
+			if err := json.Unmarshal(e.Params, &seen); err != nil {
+				b.T.Fatal(err)
+			}
+			if at := seen.Request.URL; at != "" && !strings.HasPrefix(at, site+"/") && !strings.HasPrefix(at, "data:") {
+				b.T.Errorf("it fetched %s", at)
+			}
+			if s := seen.Response.Status; s >= 400 && !slices.Contains(statuses, s) {
+				b.T.Errorf("%s answered %d", seen.Response.URL, s)
+			}
+			if seen.ErrorText != "" && !seen.Canceled {
+				b.T.Errorf("a request failed: %s", e.Params)
+			}
+		}
+	}
+}
