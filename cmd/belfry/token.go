@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) tokenCmd() *cobra.Command {
-	return noun("token", "Who may use the API", []string{"tokens"}, c.tokenCreate(), c.tokenList(), c.tokenRevoke())
+	return noun("token", "Who may use the API", []string{"tokens"}, c.tokenCreate(), c.tokenList(), c.tokenWhoami(), c.tokenRevoke())
 }
 
 func (c *cli) tokenCreate() *cobra.Command {
@@ -102,17 +102,43 @@ func (c *cli) tokenList() *cobra.Command {
 			return c.emit(belfry.Page[belfry.Token]{Items: ts}, func(w io.Writer) {
 				g := c.grid("ID", "NAME", "NAMESPACE", "SCOPES", "STATE", "EXPIRES", "LAST USED", "CREATED BY")
 				for _, t := range ts {
-					var scopes []string
-					for _, sc := range t.Scopes {
-						scopes = append(scopes, string(sc))
-					}
-					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, strings.Join(scopes, ","), tokenState(t, s.now),
+					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, scopesText(t), tokenState(t, s.now),
 						ago(t.ExpiresAt, s.now), ago(t.LastUsedAt, s.now), t.CreatedBy)
 				}
 				g.write(w)
 			})
 		}),
 	}
+}
+
+func (c *cli) tokenWhoami() *cobra.Command {
+	return &cobra.Command{
+		Use: "whoami", Short: "Show the token that is used, and what it may do", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			asks, ok := s.Service.(interface {
+				Whoami(ctx context.Context) (belfry.Token, error)
+			})
+			if !ok {
+				return belfry.Errorf(belfry.Conflict, "%s is used without a server, and so without a token", s.where).
+					WithHint("name a server with --server")
+			}
+			t, err := asks.Whoami(ctx)
+			if err != nil {
+				return err
+			}
+			return c.emit(t, func(w io.Writer) {
+				c.pairs(w, "name", t.Name, "namespace", t.Namespace, "scopes", scopesText(t), "expires", ago(t.ExpiresAt, s.now), "server", s.where)
+			})
+		}),
+	}
+}
+
+func scopesText(t belfry.Token) string {
+	scopes := make([]string, len(t.Scopes))
+	for i, s := range t.Scopes {
+		scopes[i] = string(s)
+	}
+	return strings.Join(scopes, ",")
 }
 
 func tokenState(t belfry.Token, now time.Time) string {

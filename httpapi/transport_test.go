@@ -1,0 +1,10 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
