@@ -235,6 +235,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		belfry.Backfill{Namespace: "ns", Schedule: "n", From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), To: at, Limit: 7}})
 	b.raw(t, "GET", "/v1/monitors/n/incidents?open=true&limit=3", "")
 	same(t, "incidents of a monitor", b.last(), []any{"Incidents", belfry.IncidentFilter{Paging: belfry.Paging{Limit: 3}, Namespace: "default", Monitor: "n", Open: true}})
+	if who, err := b.client.Whoami(t.Context()); err != nil || who.Name != "root" {
+		t.Errorf("who asks: %+v, %v", who, err)
+	}
 	b.when("Events", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Invalid, "bad cursor") })
 	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
 

@@ -3,8 +3,91 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/belfry-run/belfry"
 )
+
+// within is a client that calls without a socket.
+func (b *bench) within(t *testing.T, secret string) *Client {
+	t.Helper()
+	c, err := NewClient("http://any.name", secret, ClientOptions{Transport: b.server.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWhoami(t *testing.T) {
+	b := setup(t)
+	b.tokens.known["worker"] = belfry.Token{ID: 9, Name: "worker", Namespace: "a", Scopes: []belfry.Scope{belfry.ScopeWorker}}
+	for name, c := range map[string]*Client{"worker": b.as(t, "worker"), "reader": b.within(t, "reader")} {
+		if who, err := c.Whoami(t.Context()); err != nil || who.Name != name {
+			t.Errorf("%+v, %v", who, err)
+		}
+	}
+	if _, err := b.as(t, "nobody").Whoami(t.Context()); belfry.CodeOf(err) != belfry.Unauthorized {
+		t.Errorf("%v", err)
+	}
+}
+
+// What passes without a socket is checked as what passes through one.
+func TestTransport(t *testing.T) {
+	b := setup(t, func(o *Options) { o.Hosts = []string{"localhost"} })
+	c := b.within(t, "reader")
+	if _, err := c.Task(t.Context(), "ns", "a"); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := c.PauseQueue(t.Context(), "default", "why"); belfry.CodeOf(err) != belfry.Forbidden || !strings.Contains(err.Error(), "needs the scope operate") {
+		t.Errorf("change without the scope: %v", err)
+	}
+	if _, err := b.within(t, "nobody").Queues(t.Context()); belfry.CodeOf(err) != belfry.Unauthorized {
+		t.Errorf("unknown token: %v", err)
+	}
+	b.when("Health", func(context.Context, []any) (any, error) { panic("oh") })
+	if _, err := c.Health(t.Context()); belfry.CodeOf(err) != belfry.Internal {
+		t.Errorf("panic: %v", err)
+	}
+	b.when("Queues", func(ctx context.Context, _ []any) (any, error) { <-ctx.Done(); return nil, ctx.Err() })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { b.await(t.Context(), "Queues", 1); cancel() }()
+	if _, err := c.Queues(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+func TestTransportStreams(t *testing.T) {
+	b := setup(t)
+	enough := errors.New("enough")
+	if err := b.within(t, "root").Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTransportKeepsTheAddressOfTheBrowser(t *testing.T) {
+	b := setup(t)
+	pages := b.server.observed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := b.within(t, "guess").Queues(r.Context())
+		if e := new(belfry.Error); errors.As(err, &e) && strings.Contains(e.Message, "too many") {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	status := func(from string) int {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.RemoteAddr = from
+		w := &probe{header: http.Header{}}
+		pages.ServeHTTP(w, r)
+		return w.status
+	}
+	for range 2 * failuresAtOnce {
+		status("192.0.2.1:5")
+	}
+	if got := status("192.0.2.1:6"); got != http.StatusTooManyRequests {
+		t.Errorf("the guesser got %d", got)
+	}
+	if got := status("192.0.2.2:5"); got != 0 {
+		t.Errorf("another got %d", got)
+	}
+}
