@@ -28,17 +28,25 @@ type clockwork struct {
 	workers func()
 	links   []*link
 
-	mu    sync.Mutex
-	diary []stint
+	mu      sync.Mutex
+	diary   []stint
+	unheard map[belfry.Ref]bool // results that a cut kept from the store
 }
 
 // stint is one try of a member, as its handler saw it.
 type stint struct {
 	task       string
 	job        int64
+	lease      int64
 	attempt    int
 	start, end time.Time
 	ok         bool
+}
+
+// well reports that a try came to a good end and could say so. What a worker
+// that is cut off has done, nobody learns: its attempt is lost.
+func (w *clockwork) well(s stint) bool {
+	return s.ok && !w.unheard[belfry.Ref{JobID: s.job, Lease: s.lease}]
 }
 
 // deed is what a member does in one try.
@@ -73,6 +81,15 @@ var deeds = map[string]func(n uint64, try int) deed{
 	},
 }
 
+// unsaid notes results that did not get through.
+func (w *clockwork) unsaid(fs []belfry.Finish) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range fs {
+		w.unheard[f.Ref] = true
+	}
+}
+
 func (w *clockwork) run(ctx context.Context, name string) (int, error) {
 	j, _ := worker.JobFrom(ctx)
 	h := fnv.New64a()
@@ -80,7 +97,7 @@ func (w *clockwork) run(ctx context.Context, name string) (int, error) {
 	d := deeds[name](h.Sum64()>>7, j.Attempt)
 	w.mu.Lock()
 	at := len(w.diary)
-	w.diary = append(w.diary, stint{task: name, job: j.ID, attempt: j.Attempt, start: time.Now()})
+	w.diary = append(w.diary, stint{task: name, job: j.ID, lease: j.Lease, attempt: j.Attempt, start: time.Now()})
 	w.mu.Unlock()
 	err := d.ends
 	timer := time.NewTimer(d.takes)
@@ -107,7 +124,7 @@ func rotary(t *testing.T, from time.Time, fn func(w *clockwork)) {
 	path := t.TempDir() + "/belfry.db"
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(from))
-		w := &clockwork{T: t, path: path}
+		w := &clockwork{T: t, path: path, unheard: map[belfry.Ref]bool{}}
 		w.open()
 		for name := range deeds {
 			w.must(w.st.CreateTask(w.Context(), belfry.Task{
@@ -143,7 +160,7 @@ func (w *clockwork) open() {
 	w.st = st
 	w.links = nil
 	for range 2 {
-		w.links = append(w.links, &link{Store: st, news: n})
+		w.links = append(w.links, &link{Store: st, news: n, unheard: w.unsaid})
 	}
 }
 
@@ -299,9 +316,10 @@ func (*news) Lost(int)                                                       {}
 // link is a worker's way to the store, which can be cut.
 type link struct {
 	*store.Store
-	news  *news
-	cut   atomic.Bool
-	empty <-chan struct{} // the news when a claim found nothing
+	news    *news
+	unheard func([]belfry.Finish)
+	cut     atomic.Bool
+	empty   <-chan struct{} // the news when a claim found nothing
 }
 
 func (l *link) down() error {
@@ -355,6 +373,7 @@ func (l *link) Renew(ctx context.Context, session string, holding []belfry.Ref) 
 
 func (l *link) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
 	if err := l.down(); err != nil {
+		l.unheard(fs)
 		return nil, err
 	}
 	return l.Store.Finish(ctx, session, fs)

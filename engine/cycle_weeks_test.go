@@ -47,7 +47,7 @@ func (w *clockwork) runs(task string) (all []stint) {
 				w.Errorf("%s runs twice at the same time: %+v and %+v", task, last, s)
 			}
 			if all[n].job == s.job { // another try of the same run
-				all[n].end, all[n].ok, all[n].attempt = s.end, s.ok, s.attempt
+				all[n].end, all[n].ok, all[n].attempt, all[n].lease = s.end, s.ok, s.attempt, s.lease
 				continue
 			}
 		}
@@ -66,14 +66,14 @@ func (w *clockwork) checkInterval(task string, every belfry.Duration) {
 		if !well.start.IsZero() && s.start.Sub(well.start) < least {
 			w.Errorf("%s ran at %s and again at %s", task, well.start, s.start)
 		}
-		if s.ok {
+		if w.well(s) {
 			well = s
 		}
 	}
 }
 
 // checkCycles wants every cycle to have ended, with each of its members once
-// and in order, one after another, as they really ran.
+// and in order, one after another, as they really ran and could tell.
 func (w *clockwork) checkCycles(names ...string) {
 	w.Helper()
 	tries := map[int64][]stint{}
@@ -121,7 +121,7 @@ func (w *clockwork) checkCycles(names ...string) {
 				if deeds[m.Task] == nil {
 					continue // a cycle, which no worker runs
 				}
-				if len(tries) == 0 || tries[len(tries)-1].ok != (m.State == belfry.MemberOK) || tries[0].start.Before(before) {
+				if len(tries) == 0 || w.well(tries[len(tries)-1]) != (m.State == belfry.MemberOK) || tries[0].start.Before(before) {
 					w.Errorf("%s: job %d says %+v, and it was %+v", name, j.ID, m, tries)
 				}
 				before = m.EndedAt
