@@ -295,6 +295,9 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	}
 	rows := make([]newJobRow, len(ins))
 	for i, in := range ins {
+		if in.Kind == "" { // nobody would ever take it
+			return nil, belfry.Errorf(belfry.Internal, "job %d has no task", in.ID)
+		}
 		rows[i] = rowOf(in.jobRow)
 		if in.State == belfry.JobReady {
 			rows[i].ReadyAt = micros(c.now)

@@ -280,6 +280,9 @@ func (c *change) deleteMonitor(row monitorRow) error {
 	if now.ID != row.ID { // deleted by another, and made anew: what was locked above belongs to that one
 		return noMonitor(row.Namespace, row.Name)
 	}
+	if err := c.withdrawAdded(now, belfry.ReasonDeleted, "monitor "+row.Name+" deleted"); err != nil {
+		return err
+	}
 	for _, query := range []string{
 		`update incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
 		`update alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2 where monitor_id = $1 and state = 'pending'`,
@@ -343,6 +346,9 @@ func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until 
 		if row, err = s.monitor(ctx, c.tx, namespace, name, true); err != nil {
 			return err
 		}
+		if err := c.withdrawAdded(row, belfry.ReasonPaused, "monitor paused: "+reason); err != nil {
+			return err
+		}
 		if err := c.applyJudgement(&row, belfry.PauseMonitor(row.Monitor, row.state, belfry.Micro(until), belfry.ActorOf(ctx), reason, c.now), nil); err != nil {
 			return err
 		}
@@ -350,6 +356,26 @@ func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until 
 		return c.audit("pause", "monitor", namespace, name, reason, nil, nil)
 	})
 	return out, err
+}
+
+// withdrawAdded ends the checks that verdicts have asked for while the schedule
+// of a monitor was being stopped. They are written under the monitor's lock, so
+// whoever has got it at last sees all of them. Those that somebody holds are
+// not waited for, because a check that ends holds its job when it comes for its
+// monitor: such a job runs, or ends when it is claimed.
+func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string) error {
+	if row.scheduleID == 0 {
+		return nil
+	}
+	ids, err := collect(c.ctx, c.tx, scanInt, `
+		select id
+		from jobs
+		where schedule_id = $1 and (select number from leases where job_id = id) is null
+		order by id`+c.sql.SkipLocked("jobs"), row.scheduleID)
+	if err != nil {
+		return err
+	}
+	return c.withdrawJobs(ids, reason, note)
 }
 
 // ResumeMonitor takes up a paused monitor. What it held before is forgotten: it
@@ -395,14 +421,9 @@ func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err erro
 // others.
 func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j belfry.Job, err error) {
 	err = s.write(ctx, "check monitor", func(c *change) error {
-		row, err := s.monitor(ctx, c.tx, namespace, name, false)
-		switch {
-		case err != nil:
+		row, err := c.checkable(namespace, name)
+		if err != nil {
 			return err
-		case row.Heartbeat != nil:
-			return belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", name).WithHint("call its URL, see: belfry monitor show %s", name)
-		case !row.state.PausedAt.IsZero():
-			return belfry.Errorf(belfry.Conflict, "monitor %q is paused", name).WithHint("belfry monitor resume %s", name)
 		}
 		if j, err = c.checkAt(row, c.now); err != nil {
 			return err
@@ -410,6 +431,30 @@ func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j bel
 		return c.audit("check", "monitor", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
 	})
 	return j, err
+}
+
+// checkable is a monitor that may be checked now. Its schedule is locked before
+// it is judged whether it may: a pause or a deletion that runs beside us either
+// sees the check and withdraws it, or is seen by us.
+func (c *change) checkable(namespace, name string) (row monitorRow, err error) {
+	if row, err = c.s.monitor(c.ctx, c.tx, namespace, name, false); err != nil {
+		return row, err
+	}
+	if row.Heartbeat != nil {
+		return row, belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", name).WithHint("call its URL, see: belfry monitor show %s", name)
+	}
+	_, err = c.s.schedule(c.ctx, c.tx, namespace, belfry.OwnedName(name), true)
+	if belfry.CodeOf(err) == belfry.NotFound {
+		return row, noMonitor(namespace, name) // deleted just now
+	}
+	if err != nil {
+		return row, err
+	}
+	row, err = c.s.monitor(c.ctx, c.tx, namespace, name, false)
+	if err == nil && !row.state.PausedAt.IsZero() {
+		err = belfry.Errorf(belfry.Conflict, "monitor %q is paused", name).WithHint("belfry monitor resume %s", name)
+	}
+	return row, err
 }
 
 // soon is within which a monitor is checked that has no verdict. Many that are
@@ -427,7 +472,8 @@ func (c *change) checkSoon(row *monitorRow) error {
 	return err
 }
 
-// checkAt writes the job of a check beside the plan.
+// checkAt writes the job of a check beside the plan. Its caller has locked the
+// schedule or the monitor, so neither goes away meanwhile, nor their task.
 func (c *change) checkAt(row monitorRow, at time.Time) (belfry.Job, error) {
 	sc, err := c.s.schedule(c.ctx, c.tx, row.Namespace, belfry.OwnedName(row.Name), false)
 	if err != nil {

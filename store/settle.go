@@ -453,6 +453,10 @@ func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note strin
 	if err != nil {
 		return err
 	}
+	return c.withdrawJobs(ids, reason, note)
+}
+
+func (c *change) withdrawJobs(ids []int64, reason belfry.Reason, note string) error {
 	rows, err := c.lockJobs(ids)
 	if err != nil {
 		return err

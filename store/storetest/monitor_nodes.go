@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,6 +140,54 @@ func init() {
 		for _, name := range names {
 			if n := b.count(`select count(*) from jobs where task = $1`, belfry.OwnedName(name)); n != 1 {
 				b.Fatalf("%s is %+v and has %d checks that confirm", name, w.look(name).State, n)
+			}
+		}
+	})
+
+	addNodes("a check that is asked for beside a pause or a deletion is withdrawn with it, or refused", func(b *bench, nodes []*store.Store) {
+		const monitors, rounds = 6, 5
+		w := b.checker()
+		name := func(i int) string { return fmt.Sprint("m", i) }
+		stop := func(ctx context.Context, st *store.Store, i int) error {
+			if i%2 == 0 {
+				return st.DeleteMonitor(ctx, "default", name(i))
+			}
+			_, err := st.PauseMonitor(ctx, "default", name(i), time.Time{}, "a while")
+			return err
+		}
+		for i := range monitors {
+			b.monitor(name(i), onTheMinute)
+		}
+		for range rounds {
+			b.clock.Move(time.Minute)
+			b.fireAll(nodes)
+			jobs := w.checks()
+			want(b, "checks", len(jobs), monitors)
+			slices.SortFunc(jobs, func(a, b belfry.LeasedJob) int { return strings.Compare(a.Job.Task, b.Job.Task) })
+			b.crowd(nodes, 4, func(ctx context.Context, st *store.Store, place int) error {
+				for i := range monitors {
+					var err error
+					switch place {
+					case 0:
+						err = stop(ctx, st, i)
+					case 1: // a verdict asks for one that confirms
+						_, err = st.Finish(ctx, w.session.ID, []belfry.Finish{{Ref: refOf(jobs[i]), Outcome: belfry.OutcomeOK, Check: &failed}})
+					default:
+						_, err = st.CheckMonitor(ctx, "default", name(i))
+					}
+					if code := belfry.CodeOf(err); err != nil && code != belfry.NotFound && code != belfry.Conflict {
+						return err
+					}
+				}
+				return nil
+			})
+			want(b, "jobs left", b.count(`select count(*) from jobs`), 0)
+			for i := range monitors {
+				if i%2 == 0 {
+					b.monitor(name(i), onTheMinute)
+				} else {
+					must(b.st.ResumeMonitor(b.ctx, "default", name(i)))(b)
+				}
 			}
 		}
 	})
