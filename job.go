@@ -80,6 +80,9 @@ const (
 	TriggerCheck    Trigger = "check"
 )
 
+// Triggers lists them.
+var Triggers = []Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, TriggerBackfill, TriggerCheck, TriggerCycle}
+
 // NewJob is what somebody asks for when enqueueing. What is left out comes
 // from the task.
 type NewJob struct {

@@ -11,6 +11,9 @@ import (
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty" doc:"Cursor for the next page; empty on the last"`
+	// Looked is set where a search ended before the page was full, because it
+	// looks at so many rows at once and no further. Go on with next.
+	Looked int `json:"looked,omitempty" doc:"Rows that a search looked at, when it stopped before the page was full; go on with next"`
 }
 
 // Paging asks for a part of a list.
@@ -60,6 +63,14 @@ type JobFilter struct {
 	Tag       string     `json:"tag,omitempty"`
 	Since     time.Time  `json:"since,omitzero" doc:"Created at or after"`
 	Until     time.Time  `json:"until,omitzero" doc:"Created before"`
+
+	ID         int64   `json:"id,omitempty" doc:"Only this job"`
+	Kind       Kind    `json:"kind,omitempty"`
+	Trigger    Trigger `json:"trigger,omitempty"`
+	Session    string  `json:"session,omitempty" doc:"Session that runs or last ran it"`
+	MinAttempt int     `json:"min_attempt,omitempty" doc:"At least so many attempts begun"`
+	MaxAttempt int     `json:"max_attempt,omitempty" doc:"At most so many"`
+	Error      string  `json:"error,omitempty" doc:"Part of what the last attempt said, whatever its case"`
 }
 
 // Validate says what is wrong with a filter.
@@ -70,7 +81,44 @@ func (f JobFilter) Validate() error {
 			p.add("states", string(s), "is not a job state", fmt.Sprint("one of ", JobStates))
 		}
 	}
+	if f.Kind != "" && !slices.Contains(TaskKinds, f.Kind) {
+		p.add("kind", string(f.Kind), "is not a kind that this Belfry knows", "one of "+kindList(TaskKinds))
+	}
+	if f.Trigger != "" && !slices.Contains(Triggers, f.Trigger) {
+		p.add("trigger", string(f.Trigger), "asks for no jobs", fmt.Sprint("one of ", Triggers))
+	}
+	if f.ID < 0 {
+		p.addf("id", f.ID, "is not a job id")
+	}
+	if f.MinAttempt < 0 || f.MaxAttempt < 0 {
+		p.addf("attempt", min(f.MinAttempt, f.MaxAttempt), "is negative")
+	}
+	if len(f.Error) > MaxJobQuery {
+		p.addf("error", len(f.Error), "has more than %d bytes", MaxJobQuery)
+	}
 	return p.err("job filter")
+}
+
+// CountOptions says how far to count. The zero value works.
+type CountOptions struct {
+	Cap     int  // default: 1,000; at most [CountLimit]
+	ByState bool // each state too
+}
+
+// Bound is how far to count.
+func (o CountOptions) Bound() int { return min(max(or(o.Cap, 1000), 1), CountLimit) }
+
+// Counted is a number that was counted no further than a cap.
+type Counted struct {
+	Count  int  `json:"count" doc:"At least so many"`
+	More   bool `json:"more,omitempty" doc:"There may be more: counting stopped at its cap, or after the rows it looks at"`
+	Looked int  `json:"looked,omitempty" doc:"Rows that were looked at because no index answers all of the search"`
+}
+
+// JobCount is how many jobs a filter finds.
+type JobCount struct {
+	Counted
+	States map[JobState]Counted `json:"states,omitempty" doc:"The same for each state, if asked for"`
 }
 
 // AuditFilter selects audit rows, newest first.
@@ -86,8 +134,27 @@ type AuditFilter struct {
 type Selection struct {
 	IDs    []int64    `json:"ids,omitempty"`
 	Filter *JobFilter `json:"filter,omitempty" doc:"Instead of ids"`
+	Query  string     `json:"query,omitempty" doc:"A search instead of ids or a filter, such as: task:backup state:failed since:2h"`
+	Cursor string     `json:"cursor,omitempty" doc:"With a filter or search: next of the answer before, to go on behind what it was about"`
 	DryRun bool       `json:"dry_run,omitempty" doc:"Only say which jobs it would be"`
+	Sample int        `json:"sample,omitempty" doc:"With a dry run: answer so many ids and a count, instead of up to 10000 ids"`
 	Note   string     `json:"note,omitempty" doc:"Why; kept with the jobs and in the audit"`
+}
+
+// Read is the selection with its search read as a filter, as of now.
+func (s Selection) Read(now time.Time) (Selection, error) {
+	if s.Query == "" {
+		return s, nil
+	}
+	f, err := ParseJobFilter(s.Query, now)
+	if err != nil {
+		return s, err
+	}
+	if s.Filter != nil || len(s.IDs) > 0 {
+		return s, InvalidField("query", s.Query, "stands beside ids or a filter", "keep one of them")
+	}
+	s.Filter, s.Query = &f, ""
+	return s, nil
 }
 
 // Validate says what is wrong with a selection.
@@ -95,6 +162,12 @@ func (s Selection) Validate() error {
 	var p problems
 	if (len(s.IDs) == 0) == (s.Filter == nil) {
 		p.add("ids", "", "either ids or a filter must be given", "and not both")
+	}
+	if s.Cursor != "" && s.Filter == nil {
+		p.add("cursor", s.Cursor, "goes with a filter", "leave it out")
+	}
+	if s.Sample != 0 && (!s.DryRun || s.Sample < 0) {
+		p.addf("sample", s.Sample, "goes with a dry run, and is a number of ids")
 	}
 	if len(s.IDs) > MaxBatch {
 		p.addf("ids", len(s.IDs), "has more than %d entries", MaxBatch)
@@ -112,7 +185,11 @@ func (s Selection) Validate() error {
 type Selected struct {
 	IDs  []int64          `json:"ids" doc:"Jobs it was done to"`
 	Left map[int64]string `json:"left,omitempty" doc:"Jobs it was not done to, and why"`
-	More bool             `json:"more,omitempty" doc:"The filter finds more; call again"`
+	More bool             `json:"more,omitempty" doc:"The filter may find more; call again with next as the cursor"`
+	Next string           `json:"next,omitempty" doc:"Cursor to go on with"`
+	// Count is what a dry run with a sample would be done to, counted no
+	// further than its cap.
+	Count *Counted `json:"count,omitempty" doc:"Of a dry run with a sample: how many jobs it would be, as far as they are counted"`
 }
 
 // LogFilter selects pieces of a job's log, oldest first.

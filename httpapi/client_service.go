@@ -176,13 +176,16 @@ func (c *Client) Job(ctx context.Context, namespace string, id int64) (belfry.Jo
 
 // Jobs implements [Jobs].
 func (c *Client) Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error) {
-	states := make([]string, len(f.States))
-	for i, s := range f.States {
-		states[i] = string(s)
+	return get[belfry.Page[belfry.Job]](ctx, c, "/v1/jobs", paged(f.Paging, words("namespace", f.Namespace, "q", f.String())))
+}
+
+// CountJobs implements [Jobs].
+func (c *Client) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error) {
+	q := words("namespace", f.Namespace, "q", f.String(), "cap", numberText(o.Cap))
+	if o.ByState {
+		q.Set("by", "state")
 	}
-	return get[belfry.Page[belfry.Job]](ctx, c, "/v1/jobs", paged(f.Paging, words(
-		"namespace", f.Namespace, "state", strings.Join(states, ","), "task", f.Task, "schedule", f.Schedule,
-		"queue", f.Queue, "tag", f.Tag, "since", timeText(f.Since), "until", timeText(f.Until))))
+	return get[belfry.JobCount](ctx, c, "/v1/jobs/count", q)
 }
 
 // Attempts implements [Jobs].

@@ -127,12 +127,13 @@ func (s *Server) jobRoutes() {
 		Until     time.Time         `query:"until" doc:"Created before"`
 		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string            `query:"cursor" doc:"Next of the page before"`
+		Query     string            `query:"q" doc:"A search, such as: task:backup state:failed since:2h error:\"timed out\""`
 	}
 	serve(s, endpoint{
 		id: "job-list", method: http.MethodGet, path: "/v1/jobs", scope: belfry.ScopeRead,
 		summary: "List jobs, newest first",
 	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Job], error) {
-		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+		f, err := jobSearch(c, in.Namespace, in.Query)
 		if err != nil {
 			return belfry.Page[belfry.Job]{}, err
 		}
@@ -141,11 +142,45 @@ func (s *Server) jobRoutes() {
 				return belfry.Page[belfry.Job]{}, err
 			}
 		}
-		return page(s.service.Jobs(ctx, belfry.JobFilter{
-			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
-			Namespace: ns, States: in.State, Task: in.Task, Schedule: in.Schedule, Queue: in.Queue, Tag: in.Tag,
-			Since: in.Since, Until: in.Until,
-		}))
+		if len(in.State) > 0 && len(f.States) > 0 {
+			return belfry.Page[belfry.Job]{}, belfry.InvalidField("state", fmt.Sprint(in.State), "stands beside the states of the search", "keep one of them")
+		}
+		f.Paging, f.States = belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, append(f.States, in.State...)
+		for _, p := range []struct {
+			name  string
+			given string
+			to    *string
+		}{{"task", in.Task, &f.Task}, {"schedule", in.Schedule, &f.Schedule}, {"queue", in.Queue, &f.Queue}, {"tag", in.Tag, &f.Tag}} {
+			if *p.to, err = agree(p.name, p.given, *p.to); err != nil {
+				return belfry.Page[belfry.Job]{}, err
+			}
+		}
+		if !in.Since.IsZero() {
+			f.Since = in.Since
+		}
+		if !in.Until.IsZero() {
+			f.Until = in.Until
+		}
+		return page(s.service.Jobs(ctx, f))
+	})
+
+	type counting struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Query     string `query:"q" doc:"A search, as for the list of jobs; default: all jobs"`
+		Cap       int    `query:"cap" minimum:"0" maximum:"10000" doc:"How far to count; default: 1000"`
+		By        string `query:"by" enum:"state" doc:"Count each state too"`
+	}
+	serve(s, endpoint{
+		id: "job-count", method: http.MethodGet, path: "/v1/jobs/count", scope: belfry.ScopeRead,
+		summary: "Count jobs, as far as a cap",
+		doc: "The answer costs the same however many jobs there are: counting ends at the cap, and where no index answers the search, after 10000 rows. " +
+			"Then more is true, and there are at least so many.",
+	}, func(ctx context.Context, c *call, in *counting) (belfry.JobCount, error) {
+		f, err := jobSearch(c, in.Namespace, in.Query)
+		if err != nil {
+			return belfry.JobCount{}, err
+		}
+		return s.service.CountJobs(ctx, f, belfry.CountOptions{Cap: in.Cap, ByState: in.By == "state"})
 	})
 
 	type enqueuing struct {
@@ -249,9 +284,24 @@ func (s *Server) bulkRoutes(verb, summary string, do bulk) {
 	})
 }
 
+// jobSearch reads a search and binds it to the namespace that the caller may
+// look at.
+func jobSearch(c *call, namespace, query string) (f belfry.JobFilter, err error) {
+	if namespace, err = inNamespace(c.token, "namespace", namespace); err != nil {
+		return f, err
+	}
+	f, err = belfry.ParseJobFilter(query, time.Now().UTC())
+	f.Namespace = namespace
+	return f, err
+}
+
 // selectionNamespace checks a selection and binds its filter to the namespace
 // that the caller may touch, whatever the one who carries it out looks at.
 func selectionNamespace(c *call, asked string, sel *belfry.Selection) (string, error) {
+	var err error
+	if *sel, err = sel.Read(time.Now().UTC()); err != nil {
+		return "", err
+	}
 	if err := sel.Validate(); err != nil {
 		return "", err
 	}

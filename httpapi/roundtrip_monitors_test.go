@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-func pageOf[T any](v T) belfry.Page[T] { return belfry.Page[T]{Items: []T{v}, Next: "a1"} }
+func pageOf[T any](v T) belfry.Page[T] { return belfry.Page[T]{Items: []T{v}, Next: "a1", Looked: 7} }
 
 // shownView is a monitor as it is answered.
 func shownView() belfry.MonitorView {

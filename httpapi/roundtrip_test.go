@@ -142,6 +142,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.Jobs(ctx, belfry.JobFilter{Paging: paging, Namespace: "ns", States: []belfry.JobState{"ready", "failed"}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at})
 			}},
+		{[]any{"CountJobs", belfry.JobFilter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, belfry.CountOptions{Cap: 7, ByState: true}}, filled[belfry.JobCount](),
+			func(ctx context.Context) (any, error) {
+				return c.CountJobs(ctx, belfry.JobFilter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, belfry.CountOptions{Cap: 7, ByState: true})
+			}},
 		{[]any{"Attempts", "ns", int64(9)}, filled[[]belfry.Attempt](),
 			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
 		{[]any{"Logs", "ns", int64(9), belfry.LogFilter{Paging: paging, Attempt: 2}}, filled[belfry.Page[belfry.LogLine]](),

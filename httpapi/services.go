@@ -163,7 +163,12 @@ type Alerts interface {
 type Jobs interface {
 	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
 	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+	// Jobs lists jobs, newest first. Terms that no index answers are looked for
+	// in so many rows at a time: then a page may have fewer jobs than its limit,
+	// or none, and a cursor to go on with.
 	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	// CountJobs counts what a filter finds, as far as a cap.
+	CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
 	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
 	CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)

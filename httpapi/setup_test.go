@@ -174,6 +174,9 @@ func (f *fake) Job(ctx context.Context, ns string, id int64) (belfry.Job, error)
 func (f *fake) Jobs(ctx context.Context, q belfry.JobFilter) (belfry.Page[belfry.Job], error) {
 	return reply[belfry.Page[belfry.Job]](ctx, f, "Jobs", q)
 }
+func (f *fake) CountJobs(ctx context.Context, q belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error) {
+	return reply[belfry.JobCount](ctx, f, "CountJobs", q, o)
+}
 func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
 	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
 }

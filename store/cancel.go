@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/belfry-run/belfry"
 )
@@ -11,7 +12,7 @@ import (
 // CancelJobs ends jobs that wait and asks those that run to end. What has
 // ended already is left, with the reason.
 func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
-	if err := sel.Validate(); err != nil {
+	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
 	err = s.write(ctx, "cancel", func(c *change) error {
@@ -35,17 +36,29 @@ func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Sel
 	return out, err
 }
 
+// readSelection reads the search of a selection by the clock that decides.
+func (s *Store) readSelection(ctx context.Context, sel belfry.Selection) (belfry.Selection, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return sel, err
+	}
+	if sel, err = sel.Read(now); err != nil {
+		return sel, err
+	}
+	return sel, sel.Validate()
+}
+
 // selectJobs finds and locks the jobs of a bulk action. Those for which unfit
 // holds are left.
 func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(belfry.JobState) bool, why string) ([]jobRow, belfry.Selected, error) {
 	out := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
 	ids := sel.IDs
 	if sel.Filter != nil {
-		found, more, err := c.filterJobs(namespace, *sel.Filter, unfit)
+		found, err := c.filterJobs(namespace, sel, unfit, &out)
 		if err != nil {
 			return nil, out, err
 		}
-		ids, out.More = found, more
+		ids = found
 	}
 	locked, err := c.lockJobs(ids)
 	if err != nil {
@@ -77,27 +90,46 @@ func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(b
 	return fit, out, nil
 }
 
-// filterJobs finds the oldest jobs that a filter names and an action fits.
-func (c *change) filterJobs(namespace string, f belfry.JobFilter, unfit func(belfry.JobState) bool) (ids []int64, more bool, err error) {
+// filterJobs finds the oldest jobs that a filter names and an action fits, from
+// the cursor on, and says where to go on. Ids only grow, so what is done to some
+// of them, and what cannot be done to others, moves none into or out of what is
+// to come.
+func (c *change) filterJobs(namespace string, sel belfry.Selection, unfit func(belfry.JobState) bool, out *belfry.Selected) (ids []int64, err error) {
+	f := *sel.Filter
 	f.Namespace = namespace
+	fit := slices.DeleteFunc(slices.Clone(belfry.JobStates), unfit)
 	if len(f.States) == 0 {
-		for _, st := range belfry.JobStates {
-			if !unfit(st) {
-				f.States = append(f.States, st)
-			}
-		}
+		f.States = fit
 	}
-	rows, err := c.s.findJobs(c.ctx, c.tx, f, 0, belfry.MaxBatch+1, "asc")
+	after, err := decodeIDCursor(sel.Cursor)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if len(rows) > belfry.MaxBatch {
-		rows, more = rows[:belfry.MaxBatch], true
+	limit := belfry.MaxBatch
+	if sel.Sample > 0 {
+		limit = min(limit, sel.Sample)
+		f.States = slices.DeleteFunc(slices.Clone(f.States), unfit)
+		count := belfry.Counted{}
+		if len(f.States) == 0 {
+			out.Count = &count
+			return nil, nil
+		}
+		if count, err = c.s.countJobs(c.ctx, c.tx, f, belfry.CountOptions{}.Bound(), lookCount); err != nil {
+			return nil, err
+		}
+		out.Count = &count
+	}
+	rows, l, err := c.s.searchJobs(c.ctx, c.tx, f, after, limit, lookBulk, "asc")
+	if err != nil {
+		return nil, err
+	}
+	if l.until > 0 {
+		out.More, out.Next = true, encodeCursor(strconv.FormatInt(l.until, 10))
 	}
 	for _, r := range rows {
 		ids = append(ids, r.ID)
 	}
-	return ids, more, nil
+	return ids, nil
 }
 
 // withDone adds the finished ones among ids to the live ones that are locked.
@@ -157,7 +189,7 @@ func (c *change) auditJobs(action string, rows []jobRow, note string) error {
 // RedriveJobs makes failed, canceled and skipped jobs ready again, with all
 // their attempts back and under the task as it is now.
 func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel belfry.Selection) (out belfry.Selected, err error) {
-	if err := sel.Validate(); err != nil {
+	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
 	unfit := func(st belfry.JobState) bool { return !st.Final() || st == belfry.JobSucceeded }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -170,7 +169,7 @@ func (s *Store) Jobs(ctx context.Context, f belfry.JobFilter) (p belfry.Page[bel
 	}
 	limit := f.Bound()
 	err = s.db.Read(ctx, func(tx Tx) error {
-		rows, err := s.findJobs(ctx, tx, f, before, limit+1, "desc")
+		rows, l, err := s.searchJobs(ctx, tx, f, before, limit+1, lookList, "desc")
 		if err != nil {
 			return err
 		}
@@ -179,73 +178,12 @@ func (s *Store) Jobs(ctx context.Context, f belfry.JobFilter) (p belfry.Page[bel
 			jobs[i] = r.Job
 		}
 		p = page(jobs, limit, func(last belfry.Job) string { return encodeCursor(strconv.FormatInt(last.ID, 10)) })
+		if p.Next == "" && l.until > 0 {
+			p.Next, p.Looked = encodeCursor(strconv.FormatInt(l.until, 10)), l.rows
+		}
 		return nil
 	})
 	return p, err
-}
-
-// findJobs reads both tables, each in its own order and no further than the
-// limit, and merges. With order asc, beyond is the id to begin after.
-func (s *Store) findJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyond int64, limit int, order string) ([]jobRow, error) {
-	var live, final []belfry.JobState
-	for _, st := range f.States {
-		if st.Final() {
-			final = append(final, st)
-		} else {
-			live = append(live, st)
-		}
-	}
-	var all []jobRow
-	for _, part := range []struct {
-		from   string
-		states []belfry.JobState
-	}{{selectLive, live}, {selectDone, final}} {
-		if len(f.States) > 0 && len(part.states) == 0 {
-			continue
-		}
-		w := jobWhere(f)
-		w.conds = append(w.conds, inState(part.states))
-		if beyond > 0 && order == "desc" {
-			w.and("id < ?", beyond)
-		} else if beyond > 0 {
-			w.and("id > ?", beyond)
-		}
-		rows, err := collect(ctx, tx, scanJob, part.from+` where `+w.sql()+` order by id `+order+` limit `+strconv.Itoa(limit), w.args...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	sort.Slice(all, func(i, k int) bool { return (all[i].ID > all[k].ID) == (order == "desc") })
-	return all[:min(len(all), limit)], nil
-}
-
-func jobWhere(f belfry.JobFilter) *where {
-	w := &where{}
-	if f.Namespace == "" {
-		f.Namespace = belfry.DefaultNamespace
-	}
-	w.namespace("namespace", f.Namespace)
-	if f.Task != "" {
-		w.and("task = ?", f.Task)
-	}
-	if f.Schedule != "" {
-		w.and("schedule = ?", f.Schedule)
-		w.conds = append(w.conds, "schedule_id > 0")
-	}
-	if f.Queue != "" {
-		w.and("queue = ?", f.Queue)
-	}
-	if f.Tag != "" {
-		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
-	}
-	if !f.Since.IsZero() {
-		w.and("created_at >= ?", micros(f.Since))
-	}
-	if !f.Until.IsZero() {
-		w.and("created_at < ?", micros(f.Until))
-	}
-	return w
 }
 
 // inState is the condition on the states, all live or all final. They are

@@ -205,12 +205,20 @@ func (f *jobFilter) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.until, "until", "", "created before this time, or this long ago")
 }
 
-func (f *jobFilter) filter(s *conn) (belfry.JobFilter, error) {
-	out := belfry.JobFilter{Namespace: s.namespace, Task: f.task, Schedule: f.schedule, Queue: f.queue, Tag: f.tag}
+// filter is what the flags and the words of a search choose together.
+func (f *jobFilter) filter(s *conn, search []string) (belfry.JobFilter, error) {
+	out, err := belfry.ParseJobFilter(strings.Join(search, " "), s.now.Local())
+	if err != nil {
+		return out, err
+	}
+	out.Namespace = s.namespace
+	for flag, to := range map[*string]*string{&f.task: &out.Task, &f.schedule: &out.Schedule, &f.queue: &out.Queue, &f.tag: &out.Tag} {
+		set(*flag != "", *flag, to)
+	}
 	for _, st := range f.states {
 		out.States = append(out.States, belfry.JobState(st))
 	}
-	err := errors.Join(before(s.now, "--since", f.since, &out.Since), before(s.now, "--until", f.until, &out.Until))
+	err = errors.Join(before(s.now, "--since", f.since, &out.Since), before(s.now, "--until", f.until, &out.Until))
 	if err == nil {
 		err = out.Validate()
 	}
@@ -226,15 +234,26 @@ func before(now time.Time, field, text string, to *time.Time) error {
 	return instant(text != "", field, text, "Local", to)
 }
 
+const jobSearchHelp = `List jobs, the newest first.
+
+A search is terms that all have to hold: id, state, task, schedule, queue, tag,
+kind, trigger, session, attempt, error, since and until, each with a colon and a
+value. Values with spaces stand in quotes. Several states are separated by
+commas; live, done and dead stand for several. Times are how long ago, a date,
+or an instant. Terms that no index answers look at the newest 10000 jobs at a
+time.`
+
 func (c *cli) jobList() *cobra.Command {
 	var f jobFilter
 	var watch bool
-	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List jobs, the newest first", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Aliases: []string{"ls"}, Short: "List jobs, the newest first",
+		Use: "list [SEARCH...]", Long: jobSearchHelp, Example: `  belfry job list state:failed since:2h
+  belfry job list 'task:backup error:"timed out" attempt>1'`}
 	limit := limitFlag(cmd)
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on and show every change")
-	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-		filter, err := f.filter(s)
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		filter, err := f.filter(s, args)
 		if err != nil {
 			return err
 		}
@@ -343,7 +362,7 @@ func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[b
 		}
 		cursor = next
 		for _, e := range events {
-			if e.Job == nil || !matches(*e.Job, f) {
+			if e.Job == nil || !f.Matches(*e.Job) {
 				continue
 			}
 			if c.output != "table" {
@@ -356,12 +375,6 @@ func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[b
 		}
 	}
 	return nil
-}
-
-func matches(j belfry.Job, f belfry.JobFilter) bool {
-	return (len(f.States) == 0 || slices.Contains(f.States, j.State)) &&
-		(f.Task == "" || f.Task == j.Task) && (f.Schedule == "" || f.Schedule == j.Schedule) &&
-		(f.Queue == "" || f.Queue == j.Queue) && (f.Tag == "" || slices.Contains(j.Tags, f.Tag))
 }
 
 func (c *cli) jobShow() *cobra.Command {
@@ -599,14 +612,14 @@ func (c *cli) bulk(use, short, done string, states []belfry.JobState, do func(ct
 }
 
 func selection(s *conn, f *jobFilter, args []string, all bool, states []belfry.JobState) (belfry.Selection, error) {
-	if all == (len(args) > 0) {
-		return belfry.Selection{}, belfry.InvalidField("ID", "", "is missing", "give job ids, or --all with flags such as --task and --state")
+	if !all && len(args) == 0 {
+		return belfry.Selection{}, belfry.InvalidField("ID", "", "is missing", "give job ids, or --all with a search such as 'task:backup state:failed' or flags such as --task and --state")
 	}
 	if !all {
 		ids, err := jobIDs(args)
 		return belfry.Selection{IDs: ids}, err
 	}
-	filter, err := f.filter(s)
+	filter, err := f.filter(s, args)
 	if len(filter.States) == 0 {
 		filter.States = states
 	}
@@ -625,7 +638,7 @@ func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done 
 		for id, why := range r.Left {
 			all.Left[id] = why
 		}
-		if all.More = r.More; !r.More || sel.DryRun || len(r.IDs) == 0 {
+		if all.More, all.Next, sel.Cursor = r.More, r.Next, r.Next; !r.More || sel.DryRun || r.Next == "" {
 			break
 		}
 	}

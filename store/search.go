@@ -1,0 +1,394 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// How many rows one search looks at. A search whose terms no index answers
+// walks the newest jobs and stops there: a page of 200 ms must not become one of
+// minutes because ten million jobs have none of the asked-for words.
+const (
+	lookList  = 10_000 // for a page
+	lookBulk  = 50_000 // for a batch of a bulk action
+	lookCount = 10_000 // for a number
+	lookState = 4_000  // for a number of each state
+	lookFirst = 1_000  // before it is looked further, four times as far each time
+)
+
+// walk is one table in the order of job ids, as far as a filter is for it. An
+// index answers what is in narrow; all has the rest of the terms too.
+type walk struct {
+	rows   string // select of whole jobs
+	from   string // the same without columns
+	keys   string // where the ids of narrow stand
+	key    string
+	narrow *where
+	all    *where
+	exact  bool // there is no rest
+}
+
+// walks are the tables that a filter is for, and how each is walked.
+func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, error) {
+	var live, final []belfry.JobState
+	for _, st := range f.States {
+		if st.Final() {
+			final = append(final, st)
+		} else {
+			live = append(live, st)
+		}
+	}
+	scheduleID, err := s.scheduleOf(ctx, tx, f)
+	if err != nil {
+		return nil, err
+	}
+	after, before, err := s.idSpan(ctx, tx, f)
+	if err != nil {
+		return nil, err
+	}
+	build := func(rows, from, keys, key string, states []belfry.JobState, attempt string) walk {
+		w := walk{rows: rows, from: from, keys: keys, key: key, narrow: &where{}, all: &where{}}
+		for _, q := range []*where{w.narrow, w.all} {
+			q.span(key, f.ID, after, before)
+			switch {
+			case keys == "leases":
+				q.equals("session", f.Session)
+			case scheduleID > 0:
+				q.and("schedule_id = ?", scheduleID)
+				q.conds = append(q.conds, "schedule_id > 0") // or the partial index is not taken
+			case keys == "jobs_done" && slices.Equal(states, []belfry.JobState{belfry.JobFailed}):
+				q.conds = append(q.conds, inState(states))
+			case keys == "jobs_done":
+				q.equals("task", f.Task)
+			}
+		}
+		if len(states) > 0 {
+			w.all.conds = append(w.all.conds, inState(states))
+		}
+		jobTerms(w.all, f, scheduleID > 0 && keys != "leases", attempt)
+		w.exact = slices.Equal(w.all.conds, w.narrow.conds)
+		return w
+	}
+	var out []walk
+	if len(f.States) == 0 || len(live) > 0 {
+		running := slices.Equal(live, []belfry.JobState{belfry.JobRunning})
+		switch {
+		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, belfry.JobRunning)):
+			out = append(out, build(selectLeased+` from leases join jobs on id = job_id`, `leases join jobs on id = job_id`, "leases", "job_id", nil, "attempt + 1"))
+		case f.Session == "":
+			out = append(out, build(selectLive, `jobs left join leases on job_id = id`, "jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
+		}
+	}
+	if len(f.States) == 0 || len(final) > 0 {
+		out = append(out, build(selectDone, "jobs_done", "jobs_done", "id", final, "attempt"))
+	}
+	return out, nil
+}
+
+// span restricts to one id, or to those between two.
+func (w *where) span(key string, id, after, before int64) {
+	if id > 0 {
+		w.and(key+" = ?", id)
+	}
+	if after > 0 {
+		w.and(key+" > ?", after)
+	}
+	if before > 0 {
+		w.and(key+" < ?", before)
+	}
+}
+
+// equals restricts to a value, if one is asked for.
+func (w *where) equals(column, value string) {
+	if value != "" {
+		w.and(column+" = ?", value)
+	}
+}
+
+// jobTerms adds the terms of a filter but for its states. A schedule that was
+// found has a name and a namespace that need no look.
+func jobTerms(w *where, f belfry.JobFilter, scheduled bool, attempt string) {
+	if !scheduled {
+		w.namespace("namespace", namespaceOr(f.Namespace))
+		w.equals("schedule", f.Schedule)
+	}
+	w.equals("task", f.Task)
+	w.equals("queue", f.Queue)
+	w.equals("kind", string(f.Kind))
+	w.equals("origin", string(f.Trigger))
+	w.equals("session", f.Session)
+	if f.Tag != "" {
+		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	if f.Error != "" {
+		w.and("replace(lower(error), lower(?), '') <> lower(error)", f.Error)
+	}
+	if f.MinAttempt > 0 {
+		w.and(attempt+" >= ?", f.MinAttempt)
+	}
+	if f.MaxAttempt > 0 {
+		w.and(attempt+" between 1 and ?", f.MaxAttempt)
+	}
+	if !f.Since.IsZero() {
+		w.and("created_at >= ?", micros(f.Since))
+	}
+	if !f.Until.IsZero() {
+		w.and("created_at < ?", micros(f.Until))
+	}
+}
+
+// scheduleOf is the id of the schedule that has the filter's name now, by which
+// jobs are found: 0 when there is none, or when several namespaces have one.
+func (s *Store) scheduleOf(ctx context.Context, tx Tx, f belfry.JobFilter) (int64, error) {
+	if f.Schedule == "" || f.Namespace == belfry.AnyNamespace {
+		return 0, nil
+	}
+	id, _, err := first(ctx, tx, scanInt, `select id from schedules where namespace = $1 and name = $2`, namespaceOr(f.Namespace), f.Schedule)
+	return id, err
+}
+
+// idMargin is how far the order of ids and that of creation may be apart: a
+// job has its id before its transaction ends, and clocks are set back a little.
+const idMargin = 10 * time.Minute
+
+// idSpan is between which ids the jobs of a span of creation lie, both
+// excluded, and 0 for no bound. It keeps a search for what is long ago from
+// walking through all that came since.
+func (s *Store) idSpan(ctx context.Context, tx Tx, f belfry.JobFilter) (after, before int64, err error) {
+	if f.ID > 0 {
+		return 0, 0, nil
+	}
+	if !f.Since.IsZero() {
+		if after, _, err = s.idsAt(ctx, tx, f.Since.Add(-idMargin)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !f.Until.IsZero() {
+		_, before, err = s.idsAt(ctx, tx, f.Until.Add(idMargin))
+	}
+	return after, before, err
+}
+
+// idsAt halves the range of ids of finished jobs until it knows one that was
+// created before an instant, and one that was not, close to each other.
+func (s *Store) idsAt(ctx context.Context, tx Tx, at time.Time) (below, above int64, err error) {
+	type seen struct{ id, created int64 }
+	probe := func(query string, args ...any) (seen, bool, error) {
+		return first(ctx, tx, func(r Rows) (p seen, err error) { return p, r.Scan(&p.id, &p.created) }, query, args...)
+	}
+	lo, found, err := probe(`select id, created_at from jobs_done order by id limit 1`)
+	if err != nil || !found {
+		return 0, 0, err
+	}
+	hi, _, err := probe(`select id, created_at from jobs_done order by id desc limit 1`)
+	if err != nil {
+		return 0, 0, err
+	}
+	us := micros(at)
+	if lo.created >= us {
+		return 0, lo.id, nil
+	}
+	if hi.created < us {
+		return hi.id, 0, nil
+	}
+	for hi.id-lo.id > lookFirst {
+		mid := lo.id + (hi.id-lo.id)/2
+		p, _, err := probe(`select id, created_at from jobs_done where id <= $1 order by id desc limit 1`, mid)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case p.created < us && p.id > lo.id:
+			lo = p
+		case p.created < us: // nothing between: all the rest is above
+			lo.id = mid
+		default:
+			hi = p
+		}
+	}
+	return lo.id, hi.id, nil
+}
+
+// looks is how far a search got.
+type looks struct {
+	rows  int
+	until int64 // the last id it looked at, when it stopped before the end; 0: it looked at all
+}
+
+// stretch is the next part of a walk: from beyond on, so many rows far.
+func (s *Store) stretch(ctx context.Context, tx Tx, w walk, beyond int64, rows int, order string) (end int64, n int, err error) {
+	q := w.narrow.clone()
+	q.beyond(w.key, beyond, order)
+	last := map[string]string{"desc": "min", "asc": "max"}[order]
+	type reach struct{ n, end int64 }
+	r, _, err := first(ctx, tx, func(r Rows) (v reach, err error) { return v, r.Scan(&v.n, &v.end) }, `
+		select count(*), coalesce(`+last+`(id), 0)
+		from (select `+w.key+` as id from `+w.keys+` where `+q.sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(rows)+`) as part`, q.args...)
+	return r.end, int(r.n), err
+}
+
+// visit takes the parts of a walk one after the other, until take has enough,
+// nothing is left, or so many rows were looked at. An exact walk is one part.
+func (s *Store) visit(ctx context.Context, tx Tx, w walk, beyond int64, look int, order string, take func(w *where) (enough bool, err error)) (l looks, err error) {
+	if w.exact {
+		q := w.all.clone()
+		q.beyond(w.key, beyond, order)
+		_, err = take(q)
+		return l, err
+	}
+	for step := lookFirst; ; step *= 4 {
+		step = min(step, look-l.rows)
+		end, n, err := s.stretch(ctx, tx, w, beyond, step, order)
+		if err != nil || n == 0 {
+			return looks{rows: l.rows}, err
+		}
+		q := w.all.clone()
+		q.beyond(w.key, beyond, order)
+		q.and(w.key+map[string]string{"desc": " >= ?", "asc": " <= ?"}[order], end)
+		enough, err := take(q)
+		l.rows += n
+		if beyond, l.until = end, end; err != nil || enough || l.rows >= look {
+			return l, err
+		}
+		if n < step {
+			return looks{rows: l.rows}, nil
+		}
+	}
+}
+
+// searchJobs finds jobs by id, newest or oldest first, beyond one. It answers
+// how far it looked if that is not the end.
+func (s *Store) searchJobs(ctx context.Context, tx Tx, f belfry.JobFilter, beyond int64, limit, look int, order string) (all []jobRow, l looks, err error) {
+	walks, err := s.walks(ctx, tx, f)
+	if err != nil {
+		return nil, l, err
+	}
+	for _, w := range walks {
+		var found []jobRow
+		part, err := s.visit(ctx, tx, w, beyond, look, order, func(q *where) (bool, error) {
+			rows, err := collect(ctx, tx, scanJob, w.rows+` where `+q.sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(limit-len(found)), q.args...)
+			found = append(found, rows...)
+			return len(found) >= limit, err
+		})
+		if err != nil {
+			return nil, l, err
+		}
+		l.rows += part.rows
+		if len(found) >= limit {
+			part.until = found[limit-1].ID
+		}
+		if part.until > 0 && (l.until == 0 || (part.until > l.until) == (order == "desc")) {
+			l.until = part.until // no further than the one that got least far
+		}
+		all = append(all, found...)
+	}
+	sign := map[string]int{"desc": -1, "asc": 1}[order]
+	slices.SortFunc(all, func(a, b jobRow) int { return sign * cmp.Compare(a.ID, b.ID) })
+	if l.until > 0 {
+		all = slices.DeleteFunc(all, func(j jobRow) bool { return sign*cmp.Compare(j.ID, l.until) > 0 })
+	}
+	return all[:min(len(all), limit)], l, nil
+}
+
+// CountJobs counts what a filter finds, as far as the cap and no further, and
+// looks at so many rows and no more: what it answers costs the same beside ten
+// million jobs.
+func (s *Store) CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (out belfry.JobCount, err error) {
+	if err := f.Validate(); err != nil {
+		return out, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		out.Counted, err = s.countJobs(ctx, tx, f, o.Bound(), lookCount)
+		if err != nil || !o.ByState {
+			return err
+		}
+		out.States = map[belfry.JobState]belfry.Counted{}
+		for _, st := range belfry.JobStates {
+			if len(f.States) > 0 && !slices.Contains(f.States, st) {
+				continue
+			}
+			one := f
+			one.States = []belfry.JobState{st}
+			if out.States[st], err = s.countJobs(ctx, tx, one, o.Bound(), lookState); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) countJobs(ctx context.Context, tx Tx, f belfry.JobFilter, limit, look int) (out belfry.Counted, err error) {
+	walks, err := s.walks(ctx, tx, f)
+	if err != nil {
+		return out, err
+	}
+	for _, w := range walks {
+		if w.keys == "jobs" && len(f.States) == 1 && f.ID == 0 && f.Schedule == "" {
+			if err := s.countWaiting(ctx, tx, w, f, look, &out); err != nil {
+				return out, err
+			}
+			continue
+		}
+		part, err := s.visit(ctx, tx, w, 0, look, "desc", func(q *where) (bool, error) {
+			err := s.countPart(ctx, tx, w.from, q, limit+1-out.Count, &out)
+			return out.Count > limit, err
+		})
+		if err != nil {
+			return out, err
+		}
+		out.Looked += part.rows
+		out.More = out.More || part.until > 0
+	}
+	if out.Count > limit {
+		out.Count, out.More = limit, true
+	}
+	return out, nil
+}
+
+func (s *Store) countPart(ctx context.Context, tx Tx, from string, q *where, limit int, out *belfry.Counted) error {
+	n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1 from `+from+` where `+q.sql()+` limit `+strconv.Itoa(max(limit, 0))+`) as bounded`, q.args...)
+	out.Count += int(n)
+	return err
+}
+
+// countWaiting counts live jobs of one state by the index of that state, where
+// their order does not matter: the few that are scheduled are found beside a
+// million that are ready.
+func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f belfry.JobFilter, look int, out *belfry.Counted) error {
+	q := w.all.clone()
+	part := ` from jobs where state = '` + string(f.States[0]) + `'`
+	if f.Queue != "" {
+		q.args = append(q.args, f.Queue)
+		part += ` and queue = ` + placeholder(len(q.args))
+	}
+	n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+strings.ReplaceAll(part, placeholder(len(q.args)), "$1")+` limit `+strconv.Itoa(look+1)+`) as bounded`, q.args[len(w.all.args):]...)
+	if err != nil {
+		return err
+	}
+	out.Looked += min(int(n), look)
+	out.More = out.More || int(n) > look
+	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join leases on job_id = id`, q, look, out)
+}
+
+// clone is a copy that can grow by itself.
+func (w *where) clone() *where {
+	return &where{slices.Clone(w.conds), slices.Clone(w.args)}
+}
+
+// beyond goes on after an id.
+func (w *where) beyond(key string, id int64, order string) {
+	if id == 0 {
+		return
+	}
+	if order == "desc" {
+		w.and(key+" < ?", id)
+		return
+	}
+	w.and(key+" > ?", id)
+}
