@@ -206,8 +206,7 @@ func (s strip) X(i int) int { return i * 8 }
 func (c cell) Top() int {
 	return map[string]int{"good": 4, "warn": 2, "busy": 6, "idle": 10, "none": 14}[c.Tone]
 }
-func (c cell) Height() int     { return 18 - c.Top() }
-func (s strip) Newest() string { return s.Cells[len(s.Cells)-1].Title }
+func (c cell) Height() int { return 18 - c.Top() }
 
 // step is one of a stepper.
 type step struct {

@@ -18,8 +18,8 @@ type route struct {
 	handle  handler
 }
 
-// routes is everything but assets and signing in.
-func routes() []route {
+// routes is everything but assets and signing in. Tests add a page with all parts.
+var routes = func() []route {
 	return slices.Concat(
 		homeRoutes,
 		queueRoutes,

@@ -24,6 +24,13 @@ function stack(data) {
   return [data[0], ...data.slice(1).map(column => column.map((v, i) => v === null ? null : sums[i] += v))];
 }
 
+// Times are in UTC, as in the table.
+const clock = v => v === null || v === undefined ? '' : new Date(v * 1000).toISOString().slice(0, 16).replace('T', ' ');
+const marks = (u, at) => at.map((v, i) => {
+  const [day, hour] = clock(v).split(' ');
+  return i === 0 || hour === '00:00' ? `${hour}\n${day}` : hour;
+});
+
 export function draw(figure) {
   const box = document.createElement('div');
   box.className = 'plot';
@@ -31,6 +38,7 @@ export function draw(figure) {
   box.setAttribute('aria-hidden', 'true');
   figure.querySelector('figcaption').after(box);
   const kind = figure.dataset.chart;
+  const wide = () => Math.max(box.clientWidth - 16, 100); // less its padding
   let plot;
   const paint = () => {
     plot?.destroy();
@@ -39,10 +47,10 @@ export function draw(figure) {
     const data = kind === 'stacked' ? stack(numbers(figure)) : numbers(figure);
     const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1}, ticks: {stroke: colour('--line'), width: 1}};
     plot = new uPlot({
-      width: box.clientWidth || 600, height: 200, cursor: {drag: {x: false, y: false}},
+      width: wide(), height: 200, cursor: {drag: {x: false, y: false}},
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
-      axes: [axis, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
-      series: [{}, ...names.map((label, i) => ({
+      axes: [{...axis, values: marks}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
+      series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...names.map((label, i) => ({
         label, stroke: colour(tones[i % tones.length]), width: 2, points: {show: false}, spanGaps: false,
         dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,
         fill: kind === 'line' ? undefined : colour(tones[i % tones.length]) + '66',
@@ -51,7 +59,7 @@ export function draw(figure) {
     }, data, box);
   };
   paint();
-  new ResizeObserver(() => plot.setSize({width: box.clientWidth, height: 200})).observe(box);
+  new ResizeObserver(() => plot.setSize({width: wide(), height: 200})).observe(box);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
   document.addEventListener('belfry:fresh', paint);
 }
