@@ -146,6 +146,20 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.CountJobs(ctx, belfry.JobFilter{Namespace: "ns", Error: `timed "out"`, MinAttempt: 2, Session: "x"}, belfry.CountOptions{Cap: 7, ByState: true})
 			}},
+		{[]any{"Overview", "*"}, filled[belfry.Overview](),
+			func(ctx context.Context) (any, error) { return c.Overview(ctx, "*") }},
+		{[]any{"JobMinutes", belfry.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour}}, filled[[]belfry.JobMinute](),
+			func(ctx context.Context) (any, error) {
+				return c.JobMinutes(ctx, belfry.MinuteQuery{Namespace: "ns", Queue: "q", Within: 2 * time.Hour})
+			}},
+		{[]any{"Strips", belfry.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7}}, filled[[]belfry.Strip](),
+			func(ctx context.Context) (any, error) {
+				return c.Strips(ctx, belfry.StripQuery{Namespace: "ns", Schedules: []string{"a", "b"}, N: 7})
+			}},
+		{[]any{"ScheduleDays", belfry.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at}}, filled[belfry.ScheduleDays](),
+			func(ctx context.Context) (any, error) {
+				return c.ScheduleDays(ctx, belfry.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
+			}},
 		{[]any{"Attempts", "ns", int64(9)}, filled[[]belfry.Attempt](),
 			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
 		{[]any{"Logs", "ns", int64(9), belfry.LogFilter{Paging: paging, Attempt: 2}}, filled[belfry.Page[belfry.LogLine]](),

@@ -164,6 +164,7 @@ func (s *Server) routes() {
 	s.calendarRoutes()
 	s.backfillRoutes()
 	s.lookRoutes()
+	s.historyRoutes()
 	s.cycleRoutes()
 	s.monitorRoutes()
 	s.incidentRoutes()

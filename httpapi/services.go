@@ -178,6 +178,18 @@ type Jobs interface {
 	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
 }
 
+// History says what became of things over time.
+type History interface {
+	// Overview is the state of things in one answer.
+	Overview(ctx context.Context, namespace string) (belfry.Overview, error)
+	// JobMinutes says what ended in each of the last minutes, oldest first.
+	JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error)
+	// Strips says how schedules went lately. Names that are none are left out.
+	Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error)
+	// ScheduleDays says what became of a schedule's runs, day by day in UTC.
+	ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error)
+}
+
 // Queues keeps the lanes.
 type Queues interface {
 	// SaveQueue creates or replaces a queue. A pause is kept.
@@ -254,6 +266,7 @@ type Service interface {
 	Documents
 	Alerts
 	Jobs
+	History
 	Queues
 	Workers
 	Tokens

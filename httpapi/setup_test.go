@@ -177,6 +177,18 @@ func (f *fake) Jobs(ctx context.Context, q belfry.JobFilter) (belfry.Page[belfry
 func (f *fake) CountJobs(ctx context.Context, q belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error) {
 	return reply[belfry.JobCount](ctx, f, "CountJobs", q, o)
 }
+func (f *fake) Overview(ctx context.Context, ns string) (belfry.Overview, error) {
+	return reply[belfry.Overview](ctx, f, "Overview", ns)
+}
+func (f *fake) JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error) {
+	return reply[[]belfry.JobMinute](ctx, f, "JobMinutes", q)
+}
+func (f *fake) Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error) {
+	return reply[[]belfry.Strip](ctx, f, "Strips", q)
+}
+func (f *fake) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error) {
+	return reply[belfry.ScheduleDays](ctx, f, "ScheduleDays", q)
+}
 func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
 	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
 }

@@ -121,5 +121,9 @@ type Keep struct {
 	Age  time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
 	Jobs int64         // newest finished jobs; default: 1,000,000
 
+	// Before bounds what may be removed: nothing that ended at or after it. Zero:
+	// no bound. A store sets it to what was rolled up.
+	Before time.Time
+
 	Results time.Duration // single results of monitors; default: 7 days. Their hours stay for 100 days, their days for ever
 }

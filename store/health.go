@@ -49,7 +49,16 @@ const (
 // Prune removes what retention no longer keeps, a bounded part at a time, and
 // reports whether there is more.
 func (s *Store) Prune(ctx context.Context) (more bool, err error) {
-	more, err = s.db.Prune(ctx, s.opt.Keep)
+	keep := s.opt.Keep
+	if err := s.db.Read(ctx, func(tx Tx) error {
+		// What was not rolled up yet is in no history but its own.
+		m, err := s.jobMark(ctx, tx)
+		keep.Before = instant(max(1, m.minute*60_000_000))
+		return err
+	}); err != nil {
+		return false, err
+	}
+	more, err = s.db.Prune(ctx, keep)
 	if err != nil {
 		return false, err
 	}
@@ -61,9 +70,20 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
 			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, c.now.Add(-keepSessions)},
 			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, c.now},
+			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, c.now.Add(-keepAudit)},
 			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
 		} {
 			n, err := c.tx.Exec(ctx, t.query, micros(t.cutoff), tidyStep)
+			if err != nil {
+				return err
+			}
+			more = more || n == tidyStep
+		}
+		for query, cutoff := range map[string]int64{
+			`delete from job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from job_minutes where minute < $1 order by minute limit $2)`: minuteOf(c.now.Add(-keepMinutes)),
+			`delete from schedule_days where (day, schedule_id) in (select day, schedule_id from schedule_days where day < $1 order by day limit $2)`:                   c.now.Add(-keepDays).Unix() / 86400,
+		} {
+			n, err := c.tx.Exec(ctx, query, cutoff, tidyStep)
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfr
 	w := &where{}
 	w.namespace("namespace", namespaceOr(f.Namespace))
 	if f.Open {
-		w.and("ended_at = ?", 0)
+		w.conds = append(w.conds, "ended_at = 0") // a parameter would not take the partial index
 	}
 	if before > 0 {
 		w.and("id < ?", before)

@@ -77,10 +77,21 @@ func (s *Store) rolled(ctx context.Context, tx Tx) (r rolled, err error) {
 	return r, err
 }
 
-// RollUp rolls up the next hour or day that is over, and reports whether there
-// is more. It writes the same however often it runs, so that a crash in its
-// middle, or two nodes at once, do no harm.
+// RollUp rolls up the next minute of finished jobs and the next hour or day of
+// monitors' results that are over, and reports whether there is more. However
+// often it runs it comes to the same, so that a crash in its middle, or two
+// nodes at once, do no harm.
 func (s *Store) RollUp(ctx context.Context) (more bool, err error) {
+	jobs, err := s.rollJobs(ctx)
+	if err != nil {
+		return false, err
+	}
+	more, err = s.rollResults(ctx)
+	return more || jobs, err
+}
+
+// rollResults rolls up the next hour or day of all monitors.
+func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return false, err

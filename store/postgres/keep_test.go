@@ -37,6 +37,16 @@ func fill(t *testing.T, dsn string, at time.Time, rows int) {
 		fmt.Sprintf(`insert into occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))
 }
 
+func rollUp(t *testing.T, st *store.Store) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = st.RollUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func exists(t *testing.T, st *store.Store, table string) bool {
 	t.Helper()
 	return number(t, st, "select count(*) from pg_class where relname = $1", table) == 1
@@ -59,6 +69,7 @@ func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	job := enqueue(t, st, "t")
 	session := worker(t, st, "t")
 	exec(t, dsn, fmt.Sprintf("update jobs set created_at = 1, due_at = 1 where id = %d", job), "update sessions set started_at = 1")
+	rollUp(t, st)
 	if _, err := st.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +97,7 @@ func TestDaysAreDroppedByCount(t *testing.T) {
 	for back := 6; back >= 3; back-- {
 		names = append(names, oldDay(t, dsn, back, 10))
 	}
+	rollUp(t, st)
 	if _, err := st.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +120,7 @@ func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
 		exec(t, dsn, "drop table "+parent+"_"+today)
 	}
 	fill(t, dsn, time.Now(), 5)
+	rollUp(t, st)
 	if _, err := st.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,9 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 	if err != nil {
 		return false, translate(err)
 	}
+	if !k.Before.IsZero() && k.Before.Before(cutoff) {
+		cutoff = k.Before.Truncate(day) // a day goes as a whole
+	}
 	for _, parent := range parents {
 		if err := db.dropBefore(ctx, parent, cutoff); err != nil {
 			return false, translate(err)

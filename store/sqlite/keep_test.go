@@ -53,8 +53,19 @@ func history(t *testing.T, st *store.Store, clock *storetest.Clock, days int) {
 	}
 }
 
+func rollUp(t *testing.T, st *store.Store) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = st.RollUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func prune(t *testing.T, st *store.Store) {
 	t.Helper()
+	rollUp(t, st)
 	for more := true; more; {
 		var err error
 		if more, err = st.Prune(t.Context()); err != nil {
@@ -137,6 +148,7 @@ func TestPruningIsDoneInSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.Move(48 * time.Hour)
+	rollUp(t, st)
 	more, err := st.Prune(t.Context())
 	if err != nil || !more {
 		t.Fatal(more, err)

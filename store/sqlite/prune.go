@@ -71,5 +71,8 @@ func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) 
 		}
 		cutoff = max(cutoff, at)
 	}
+	if !k.Before.IsZero() {
+		cutoff = min(cutoff, k.Before.UnixMicro())
+	}
 	return cutoff, rows.Err()
 }

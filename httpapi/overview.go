@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// historyRoutes serve what became of things over time.
+func (s *Server) historyRoutes() {
+	type showing struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+	}
+	serve(s, endpoint{
+		id: "overview-show", method: http.MethodGet, path: "/v1/overview", scope: belfry.ScopeRead,
+		summary: "Show what runs, failed, waits and comes next",
+		doc:     "One answer for a page. What is ready in queues, and workers, belong to no namespace.",
+	}, func(ctx context.Context, c *call, in *showing) (belfry.Overview, error) {
+		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+		if err != nil {
+			return belfry.Overview{}, err
+		}
+		o, err := s.service.Overview(ctx, ns)
+		o.Running, o.Failed, o.Queues, o.Minutes = list(o.Running), list(o.Failed), list(o.Queues), list(o.Minutes)
+		o.Next, o.Incidents, o.Workers = list(o.Next), list(o.Incidents), list(o.Workers)
+		return o, err
+	})
+
+	type minuteList struct {
+		Items []belfry.JobMinute `json:"items" doc:"Oldest first; minutes in which nothing ended are left out"`
+	}
+	type rating struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+		Queue     string `query:"queue" doc:"Only jobs of this queue"`
+		Within    string `query:"within" doc:"How far back, such as 1h; default: 1h; at most 48h"`
+	}
+	serve(s, endpoint{
+		id: "overview-minutes", method: http.MethodGet, path: "/v1/minutes", scope: belfry.ScopeRead,
+		summary: "Count the jobs that ended in each of the last minutes",
+		doc:     "From a roll-up that a node with the role engine writes when a minute is over.",
+	}, func(ctx context.Context, c *call, in *rating) (out minuteList, err error) {
+		q := belfry.MinuteQuery{Queue: in.Queue}
+		if q.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		if in.Within != "" {
+			d, err := belfry.ParseDuration(in.Within)
+			if err != nil || d <= 0 {
+				return out, belfry.InvalidField("within", shorten(in.Within), "is not a length of time", "such as 1h")
+			}
+			q.Within = d.D()
+		}
+		all, err := s.service.JobMinutes(ctx, q)
+		return minuteList{list(all)}, err
+	})
+
+	type stripList struct {
+		Items []belfry.Strip `json:"items" doc:"By name"`
+	}
+	type stripping struct {
+		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Schedules []string `query:"schedule" doc:"Names, separated by commas; at most 50"`
+		N         int      `query:"n" minimum:"0" maximum:"100" doc:"Results of each; default: 30"`
+	}
+	serve(s, endpoint{
+		id: "schedule-strips", method: http.MethodGet, path: "/v1/strips", scope: belfry.ScopeRead,
+		summary: "Show the last results of several schedules",
+		doc:     "Jobs, and nominal times that were skipped, newest first. Names that are none are left out.",
+	}, func(ctx context.Context, c *call, in *stripping) (out stripList, err error) {
+		q := belfry.StripQuery{Schedules: in.Schedules, N: in.N}
+		if q.Namespace, err = inOne(c.token, "namespace", in.Namespace); err != nil {
+			return out, err
+		}
+		if err := q.Validate(); err != nil {
+			return out, err
+		}
+		all, err := s.service.Strips(ctx, q)
+		for i := range all {
+			all[i].Results = list(all[i].Results)
+		}
+		return stripList{list(all)}, err
+	})
+
+	type dayByDay struct {
+		Name      string    `path:"name"`
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
+		From      time.Time `query:"from" doc:"Default: a year before to"`
+		To        time.Time `query:"to" doc:"Default: now"`
+	}
+	serve(s, endpoint{
+		id: "schedule-days", method: http.MethodGet, path: "/v1/schedules/{name}/days", scope: belfry.ScopeRead,
+		summary: "Count what became of its runs, day by day in UTC",
+		doc:     "Days are kept for 400 days, whatever becomes of the jobs.",
+	}, func(ctx context.Context, c *call, in *dayByDay) (belfry.ScheduleDays, error) {
+		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
+		if err != nil {
+			return belfry.ScheduleDays{}, err
+		}
+		d, err := s.service.ScheduleDays(ctx, belfry.DaysQuery{Namespace: ns, Schedule: in.Name, From: in.From, To: in.To})
+		d.Days = list(d.Days)
+		return d, err
+	})
+}

@@ -1,0 +1,424 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Finished jobs are rolled up minute by minute, twice: as soon as a minute is
+// over, so that rates are fresh, and once more when what ended in it has been
+// committed, which is when it counts for the days of schedules too.
+//
+// The rows of a minute replace each other. Those of days are added to, so they
+// go together with the mark, which moves from schedule to schedule of a minute:
+// whoever finds that it has moved, wrote nothing. Nothing here is done by those
+// who claim and finish.
+const (
+	// jobGrace is how long after its end a minute is final. What is committed
+	// later than that, by a transaction that was open for so long, is in no day.
+	jobGrace = 2 * time.Minute
+
+	keepMinutes = 48 * time.Hour
+	keepDays    = 400 * 24 * time.Hour
+)
+
+// jobMark is how far finished jobs were rolled up.
+type jobMark struct{ minute, after int64 }
+
+func (m jobMark) time() time.Time { return time.Unix(m.minute*60, 0).UTC() }
+
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
+func (s *Store) jobMark(ctx context.Context, tx Tx) (m jobMark, err error) {
+	m, _, err = first(ctx, tx, func(r Rows) (m jobMark, err error) { return m, r.Scan(&m.minute, &m.after) }, `select minute, after from rolled_jobs`)
+	return m, err
+}
+
+// minuteRow and dayRow are what a minute comes to.
+type minuteRow struct {
+	Namespace string `json:"namespace"`
+	Queue     string `json:"queue"`
+	OK        int64  `json:"ok"`
+	Failed    int64  `json:"failed"`
+	Canceled  int64  `json:"canceled"`
+	Skipped   int64  `json:"skipped"`
+	Ran       int64  `json:"ran"`
+	Started   int64  `json:"started"`
+	Lag       int64  `json:"lag"`
+	LagMost   int64  `json:"lag_most"`
+}
+
+type dayRow struct {
+	ScheduleID int64 `json:"schedule_id"`
+	OK         int64 `json:"ok"`
+	Failed     int64 `json:"failed"`
+	Canceled   int64 `json:"canceled"`
+	Skipped    int64 `json:"skipped"`
+	Ran        int64 `json:"ran"`
+}
+
+// rollJobs rolls up the next minute, and reports whether there is more.
+func (s *Store) rollJobs(ctx context.Context) (more bool, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	var m jobMark
+	err = s.db.Read(ctx, func(tx Tx) (err error) {
+		m, err = s.jobMark(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	last := minuteOf(now.Add(-jobGrace)) // the first that is not final yet
+	if m.minute == 0 || m.after == 0 && m.minute < last-10 {
+		return true, s.skipMinutes(ctx, m, last)
+	}
+	if m.minute >= last {
+		return false, s.freshMinute(ctx, minuteOf(now)-1)
+	}
+	minutes, days, err := s.minute(ctx, m.minute)
+	if err != nil {
+		return false, err
+	}
+	return true, s.writeFinal(ctx, m, minutes, days)
+}
+
+// freshMinute writes the rates of a minute that is just over. What is committed
+// later comes when the minute is final.
+func (s *Store) freshMinute(ctx context.Context, minute int64) error {
+	minutes, _, err := s.minute(ctx, minute)
+	if err != nil || len(minutes) == 0 {
+		return err
+	}
+	return s.write(ctx, "roll up minute", func(c *change) error { return c.writeMinute(minute, minutes) })
+}
+
+// skipMinutes moves the mark over a time in which nothing ended: to begin
+// with, and when nobody was there to roll up.
+func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
+	to := last
+	err := s.db.Read(ctx, func(tx Tx) error {
+		to = last
+		for _, query := range []string{
+			`select finished_at from jobs_done where finished_at >= $1 order by finished_at limit 1`,
+			`select decided_at from occurrences where decision = 'skipped' and decided_at >= $1 order by decided_at limit 1`,
+		} {
+			at, found, err := first(ctx, tx, scanInt, query, m.minute*60_000_000)
+			if err != nil {
+				return err
+			}
+			if found {
+				to = min(to, minuteOf(instant(at)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if to == m.minute { // something ended in it
+		minutes, days, err := s.minute(ctx, m.minute)
+		if err != nil {
+			return err
+		}
+		return s.writeFinal(ctx, m, minutes, days)
+	}
+	return s.write(ctx, "roll up jobs", func(c *change) error {
+		_, err := c.moveMark(m, jobMark{minute: to})
+		return err
+	})
+}
+
+// moveMark moves the mark, unless somebody else has.
+func (c *change) moveMark(from, to jobMark) (bool, error) {
+	n, err := c.tx.Exec(c.ctx, `update rolled_jobs set minute = $1, after = $2 where minute = $3 and after = $4`, to.minute, to.after, from.minute, from.after)
+	return n == 1, err
+}
+
+// minute reads what ended in a minute. Checks are no days of schedules: they
+// have a history of their own.
+func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, days []dayRow, err error) {
+	lo, hi := minute*60_000_000, (minute+1)*60_000_000
+	type group struct {
+		minuteRow
+		scheduleID, n int64
+		state, origin string
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		groups, err := collect(ctx, tx, func(r Rows) (g group, err error) {
+			return g, r.Scan(&g.Namespace, &g.Queue, &g.scheduleID, &g.state, &g.origin, &g.n, &g.Ran, &g.Started, &g.Lag, &g.LagMost)
+		}, `
+			select namespace, queue, schedule_id, state, origin, count(*),
+				cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
+				sum(case when claimed_at > 0 then 1 else 0 end),
+				cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
+				max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
+			from jobs_done
+			where finished_at >= $1 and finished_at < $2
+			group by namespace, queue, schedule_id, state, origin`, lo, hi)
+		if err != nil {
+			return err
+		}
+		type key struct{ namespace, queue string }
+		byQueue, bySchedule := map[key]*belfry.JobMinute{}, map[int64]*belfry.ScheduleDay{}
+		for _, g := range groups {
+			q := byQueue[key{g.Namespace, g.Queue}]
+			if q == nil {
+				q = &belfry.JobMinute{}
+				byQueue[key{g.Namespace, g.Queue}] = q
+			}
+			var d belfry.ScheduleDay
+			d.Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
+			q.Add(belfry.JobMinute{OK: d.OK, Failed: d.Failed, Canceled: d.Canceled, Skipped: d.Skipped, Ran: d.Ran,
+				Started: g.Started, Lag: belfry.Duration(g.Lag), LagMost: belfry.Duration(g.LagMost)})
+			if g.scheduleID > 0 && belfry.Trigger(g.origin) != belfry.TriggerCheck {
+				dayOf(bySchedule, g.scheduleID).Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
+			}
+		}
+		skips, err := collect(ctx, tx, scanPair, `
+			select schedule_id, cast(sum(count) as bigint)
+			from occurrences
+			where decision = 'skipped' and decided_at >= $1 and decided_at < $2
+			group by schedule_id`, lo, hi)
+		for _, p := range skips {
+			dayOf(bySchedule, p[0]).Tally(belfry.JobSkipped, p[1], 0)
+		}
+		minutes, days = nil, nil
+		for k, q := range byQueue {
+			minutes = append(minutes, minuteRow{k.namespace, k.queue, q.OK, q.Failed, q.Canceled, q.Skipped, int64(q.Ran), q.Started, int64(q.Lag), int64(q.LagMost)})
+		}
+		for _, id := range slices.Sorted(maps.Keys(bySchedule)) {
+			d := bySchedule[id]
+			days = append(days, dayRow{id, d.OK, d.Failed, d.Canceled, d.Skipped, int64(d.Ran)})
+		}
+		return err
+	})
+	slices.SortFunc(minutes, func(a, b minuteRow) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Queue, b.Queue))
+	})
+	return minutes, days, err
+}
+
+func scanPair(r Rows) (p [2]int64, err error) { return p, r.Scan(&p[0], &p[1]) }
+
+func dayOf(days map[int64]*belfry.ScheduleDay, schedule int64) *belfry.ScheduleDay {
+	d := days[schedule]
+	if d == nil {
+		d = &belfry.ScheduleDay{}
+		days[schedule] = d
+	}
+	return d
+}
+
+// writeFinal writes a minute for good, in parts.
+func (s *Store) writeFinal(ctx context.Context, m jobMark, minutes []minuteRow, days []dayRow) error {
+	days = slices.DeleteFunc(days, func(d dayRow) bool { return d.ScheduleID <= m.after })
+	for {
+		part := days[:min(len(days), rollBatch)]
+		days = days[len(part):]
+		to := jobMark{minute: m.minute + 1}
+		if len(days) > 0 {
+			to = jobMark{m.minute, part[len(part)-1].ScheduleID}
+		}
+		moved := false
+		err := s.write(ctx, "roll up jobs", func(c *change) (err error) {
+			if moved, err = c.moveMark(m, to); err != nil || !moved {
+				return err
+			}
+			if err := c.addDays(m.minute/(24*60), part); err != nil {
+				return err
+			}
+			if m.after > 0 {
+				return nil
+			}
+			return c.writeMinute(m.minute, minutes)
+		})
+		if err != nil || !moved || len(days) == 0 {
+			return err
+		}
+		m = to
+	}
+}
+
+func (c *change) addDays(day int64, rows []dayRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	from, args := c.sql.Table(2, "t", BatchOf(rows))
+	_, err := c.tx.Exec(c.ctx, `
+		insert into schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
+		select $1, schedule_id, ok, failed, canceled, skipped, ran
+		from `+from+`
+		where true
+		on conflict (day, schedule_id) do update
+		set ok = schedule_days.ok + excluded.ok, failed = schedule_days.failed + excluded.failed,
+			canceled = schedule_days.canceled + excluded.canceled, skipped = schedule_days.skipped + excluded.skipped,
+			ran = schedule_days.ran + excluded.ran`, append([]any{day}, args...)...)
+	return err
+}
+
+const minuteColumns = `minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most`
+
+func (c *change) writeMinute(minute int64, rows []minuteRow) error {
+	if _, err := c.tx.Exec(c.ctx, `delete from job_minutes where minute = $1`, minute); err != nil || len(rows) == 0 {
+		return err
+	}
+	from, args := c.sql.Table(2, "t", BatchOf(rows))
+	_, err := c.tx.Exec(c.ctx, `
+		insert into job_minutes (`+minuteColumns+`)
+		select $1, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most
+		from `+from+`
+		where true
+		on conflict (minute, namespace, queue) do nothing`, append([]any{minute}, args...)...)
+	return err
+}
+
+// JobMinutes says what ended in each of the last minutes, oldest first.
+func (s *Store) JobMinutes(ctx context.Context, q belfry.MinuteQuery) (all []belfry.JobMinute, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.Within < 0 || q.Within > keepMinutes {
+		return nil, belfry.InvalidField("within", q.Within.String(), "is outside 1m to 48h", "such as 1h")
+	}
+	if q.Within == 0 {
+		q.Within = time.Hour
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		all, err = s.jobMinutes(ctx, tx, namespaceOr(q.Namespace), q.Queue, now.Add(-q.Within))
+		return err
+	})
+	return all, err
+}
+
+func (s *Store) jobMinutes(ctx context.Context, tx Tx, namespace, queue string, from time.Time) ([]belfry.JobMinute, error) {
+	w := &where{}
+	w.and("minute >= ?", minuteOf(from))
+	w.namespace("namespace", namespace)
+	w.equals("queue", queue)
+	rows, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from job_minutes where `+w.sql()+` order by minute`, w.args...)
+	all := []belfry.JobMinute{}
+	for _, r := range rows {
+		if n := len(all); n == 0 || !all[n-1].Minute.Equal(r.Minute) {
+			all = append(all, belfry.JobMinute{Minute: r.Minute})
+		}
+		all[len(all)-1].Add(r.JobMinute)
+	}
+	return all, err
+}
+
+type minuteOfQueue struct {
+	belfry.JobMinute
+	queue string
+}
+
+func scanMinute(r Rows) (m minuteOfQueue, err error) {
+	var minute, ran, lag, most int64
+	var namespace string
+	err = r.Scan(&minute, &namespace, &m.queue, &m.OK, &m.Failed, &m.Canceled, &m.Skipped, &ran, &m.Started, &lag, &most)
+	m.Minute, m.Ran, m.Lag, m.LagMost = time.Unix(minute*60, 0).UTC(), inMicros(ran), inMicros(lag), inMicros(most)
+	return m, err
+}
+
+// inMicros is a span that is kept in microseconds.
+func inMicros(us int64) belfry.Duration {
+	return belfry.Duration(time.Duration(us) * time.Microsecond)
+}
+
+// liveLook bounds what is counted of a schedule since the last roll-up.
+const liveLook = 5000
+
+// ScheduleDays says what became of a schedule's runs, day by day. What was not
+// rolled up yet is counted as it is.
+func (s *Store) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (out belfry.ScheduleDays, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	q = q.WithDefaults(now)
+	if err := q.Validate(); err != nil {
+		return out, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		row, err := s.schedule(ctx, tx, q.Namespace, q.Schedule, false)
+		if err != nil {
+			return err
+		}
+		days := map[int64]*belfry.ScheduleDay{}
+		if err := s.rolledDays(ctx, tx, row.ID, q, days); err != nil {
+			return err
+		}
+		if out.Partial, err = s.liveDays(ctx, tx, row.ID, days); err != nil {
+			return err
+		}
+		out.Days = []belfry.ScheduleDay{}
+		for _, n := range slices.Sorted(maps.Keys(days)) {
+			d := *days[n]
+			if d.Day = time.Unix(n*86400, 0).UTC(); !d.Day.Before(q.From) && !d.Day.After(q.To) {
+				out.Days = append(out.Days, d)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q belfry.DaysQuery, days map[int64]*belfry.ScheduleDay) error {
+	var wanted []int64
+	for d := q.From; !d.After(q.To); d = d.Add(oneDay) {
+		wanted = append(wanted, d.Unix()/86400)
+	}
+	_, err := collect(ctx, tx, func(r Rows) (d belfry.ScheduleDay, err error) {
+		var day, ran int64
+		err = r.Scan(&day, &d.OK, &d.Failed, &d.Canceled, &d.Skipped, &ran)
+		d.Ran = inMicros(ran)
+		days[day] = &d
+		return d, err
+	}, `
+		select day, ok, failed, canceled, skipped, ran
+		from schedule_days
+		where schedule_id = $1 and `+s.sql.In("day", 2), schedule, s.sql.List(wanted))
+	return err
+}
+
+// liveDays adds what was not rolled up yet.
+func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, days map[int64]*belfry.ScheduleDay) (partial bool, err error) {
+	m, err := s.jobMark(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	if m.after >= schedule { // its part of that minute was
+		m.minute++
+	}
+	type end struct {
+		state         string
+		at, took, num int64
+	}
+	scan := func(r Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num) }
+	for _, query := range []string{
+		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1 from jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
+		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end from occurrences where schedule_id = $1 order by nominal desc`,
+	} {
+		ends, err := collect(ctx, tx, scan, query+` limit `+strconv.Itoa(liveLook), schedule)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range ends {
+			if e.at < m.minute*60_000_000 || e.num == 0 {
+				continue
+			}
+			dayOf(days, e.at/86_400_000_000).Tally(belfry.JobState(e.state), e.num, inMicros(e.took))
+		}
+		partial = partial || len(ends) == liveLook && ends[liveLook-1].at >= m.minute*60_000_000
+	}
+	return partial, nil
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Sizes of an overview.
+const (
+	overviewRows   = 20
+	overviewQueues = 100
+	overviewLeases = 1000
+)
+
+// Overview is the state of things in one answer. Each of its statements walks
+// an index as far as it shows, and what it counts ends at a cap; rates come from
+// roll-ups.
+func (s *Store) Overview(ctx context.Context, namespace string) (o belfry.Overview, err error) {
+	h, err := s.Health(ctx)
+	if err != nil {
+		return o, err
+	}
+	namespace = namespaceOr(namespace)
+	err = s.db.Read(ctx, func(tx Tx) error {
+		o = belfry.Overview{Now: h.Now, ScheduleLag: belfry.Duration(h.ScheduleLag)}
+		for _, part := range []func(context.Context, Tx, string, *belfry.Overview) error{
+			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewIncidents,
+		} {
+			if err := part(ctx, tx, namespace, &o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return o, err
+	}
+	o.Workers, err = s.Workers(ctx, false)
+	o.Workers = o.Workers[:min(len(o.Workers), overviewQueues)]
+	return o, err
+}
+
+func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+	w := &where{}
+	w.namespace("namespace", namespace)
+	running, err := collect(ctx, tx, scanJob, selectLeased+`
+		from (select * from leases order by job_id limit `+strconv.Itoa(overviewLeases)+`) as leases
+		join jobs on id = job_id
+		where `+w.sql(), w.args...)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(running, func(a, b jobRow) int {
+		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.ID, b.ID))
+	})
+	o.Running = []belfry.RunningJob{}
+	for _, j := range running[:min(len(running), overviewRows)] {
+		o.Running = append(o.Running, belfry.RunningJob{
+			ID: j.ID, Namespace: j.Namespace, Task: j.Task, Kind: j.Kind, Queue: j.Queue, Schedule: j.Schedule, Session: j.Session,
+			Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, ClaimedAt: j.ClaimedAt, Elapsed: belfry.Duration(max(0, o.Now.Sub(j.ClaimedAt))),
+			Timeout: j.Timeout, CancelAt: j.CancelAt,
+		})
+	}
+	o.Runs, err = s.countJobs(ctx, tx, belfry.JobFilter{Namespace: namespace, States: []belfry.JobState{belfry.JobRunning}}, overviewLeases, lookCount)
+	return err
+}
+
+func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+	w := &where{}
+	w.namespace("namespace", namespace)
+	w.and("finished_at >= ?", micros(o.Now.Add(-oneDay)))
+	var err error
+	o.Failed, err = collect(ctx, tx, func(r Rows) (f belfry.FailedJob, err error) {
+		err = r.Scan(&f.ID, &f.Namespace, &f.Task, &f.Schedule, (*string)(&f.Reason), &f.Error, &f.Attempt, scanTime{&f.FinishedAt})
+		f.Error, _ = belfry.CleanText(f.Error, 500)
+		return f, err
+	}, `
+		select id, namespace, task, schedule, reason, error, attempt, finished_at
+		from (select * from jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(lookFirst)+`) as latest
+		where `+w.sql()+`
+		order by finished_at desc, id desc
+		limit `+strconv.Itoa(overviewRows), w.args...)
+	if o.Failed == nil {
+		o.Failed = []belfry.FailedJob{}
+	}
+	if err != nil {
+		return err
+	}
+	q := &where{}
+	q.namespace("namespace", namespace)
+	q.and("minute >= ?", minuteOf(o.Now.Add(-oneDay)))
+	o.Failures, _, err = first(ctx, tx, scanInt, `select cast(coalesce(sum(failed), 0) as bigint) from job_minutes where `+q.sql(), q.args...)
+	if err != nil {
+		return err
+	}
+	o.Minutes, err = s.jobMinutes(ctx, tx, namespace, "", o.Now.Add(-time.Hour))
+	return err
+}
+
+// overviewQueues looks at the first in line of each queue. Queues belong to no
+// namespace, so neither does what is ready in them.
+func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+	queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by name limit `+strconv.Itoa(overviewQueues))
+	if err != nil {
+		return err
+	}
+	w := &where{}
+	w.and("minute >= ?", minuteOf(o.Now)-6)
+	w.namespace("namespace", namespace)
+	recent, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from job_minutes where `+w.sql(), w.args...)
+	if err != nil {
+		return err
+	}
+	o.Queues = []belfry.QueueLoad{}
+	for _, q := range queues {
+		l := belfry.QueueLoad{Queue: q.Name, PausedAt: q.PausedAt}
+		l.Rate.Minute = o.Now.Truncate(time.Minute).Add(-5 * time.Minute)
+		for _, m := range recent {
+			if m.queue == q.Name && !m.Minute.Before(l.Rate.Minute) && m.Minute.Before(l.Rate.Minute.Add(5*time.Minute)) {
+				l.Rate.Add(m.JobMinute)
+			}
+		}
+		const ready = ` from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id)`
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+ready+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
+		if err != nil {
+			return err
+		}
+		l.Ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
+		since, _, err := first(ctx, tx, scanInt, `select ready_at`+ready+` order by priority desc, ready_at, id limit 1`, q.Name)
+		if err != nil {
+			return err
+		}
+		l.OldestAt = instant(since)
+		l.Behind = since > 0 && o.Now.Sub(l.OldestAt) > belfry.BehindAfter
+		o.Queues = append(o.Queues, l)
+	}
+	slices.SortStableFunc(o.Queues, func(a, b belfry.QueueLoad) int {
+		if a.Behind != b.Behind {
+			return bit(b.Behind) - bit(a.Behind)
+		}
+		if a.Behind {
+			return a.OldestAt.Compare(b.OldestAt)
+		}
+		return 0
+	})
+	return nil
+}
+
+func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {
+	w := &where{}
+	w.namespace("namespace", namespace)
+	w.notOwned("name")
+	o.Next, err = collect(ctx, tx, func(r Rows) (n belfry.Next, err error) {
+		return n, r.Scan(&n.Namespace, &n.Schedule, scanTime{&n.NextAt})
+	}, `
+		select namespace, name, next_at
+		from (select namespace, name, next_at from schedules where next_at > 0 order by next_at limit `+strconv.Itoa(lookFirst)+`) as soon
+		where `+w.sql()+`
+		order by next_at, name
+		limit `+strconv.Itoa(overviewRows), w.args...)
+	if o.Next == nil {
+		o.Next = []belfry.Next{}
+	}
+	return err
+}
+
+func (s *Store) overviewIncidents(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
+	w := &where{}
+	w.namespace("namespace", namespace)
+	w.conds = append(w.conds, "ended_at = 0")
+	var p belfry.Page[belfry.Incident]
+	err := s.incidentPage(ctx, tx, w, overviewRows, &p)
+	o.Incidents = p.Items
+	return err
+}

@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// rollUp rolls up all that is over.
+func (b *bench) rollUp() {
+	b.Helper()
+	for n := 0; must(b.st.RollUp(b.ctx))(b); n++ {
+		if n > 10_000 {
+			b.Fatal("rolling up has no end")
+		}
+	}
+}
+
+// days is what became of a schedule's runs, as text.
+func (b *bench) became(schedule string) (text string) {
+	b.Helper()
+	out := must(b.st.ScheduleDays(b.ctx, belfry.DaysQuery{Schedule: schedule}))(b)
+	if out.Partial {
+		b.Fatal("partial")
+	}
+	for _, d := range out.Days {
+		text += fmt.Sprintf("%s %d/%d/%d/%d %s; ", d.Day.Format("02"), d.OK, d.Failed, d.Canceled, d.Skipped, d.Ran)
+	}
+	return text
+}
+
+func init() {
+	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("s", "t", every(6*time.Hour))
+		b.schedule("other", "t", every(24*time.Hour))
+		for i := range 12 {
+			b.fire()
+			s := b.session("t")
+			for _, j := range b.claim(s, 5).Jobs {
+				if j.Job.Schedule == "s" && i%4 == 2 {
+					continue // runs into the next time, which is skipped
+				}
+				b.clock.Move(2 * time.Second)
+				b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2])
+				b.clock.Move(-2 * time.Second)
+			}
+			if i%4 == 3 {
+				for _, j := range b.jobsOf("s", belfry.JobReady, belfry.JobScheduled) { // the one that was lost, and waits for its retry
+					b.cancel(j.ID)
+				}
+			}
+			b.clock.Move(6 * time.Hour)
+			b.release()
+			b.promote()
+		}
+		live := b.became("s")
+		b.rollUp()
+		b.clock.Move(10 * time.Minute)
+		b.rollUp()
+		b.rollUp()
+		want(b, "rolled up", b.became("s"), live)
+		if live == "" {
+			b.Fatal("nothing became of the schedule")
+		}
+		b.clock.Move(100 * 24 * time.Hour)
+		b.rollUp()
+		for must(b.st.Prune(b.ctx))(b) {
+		}
+		want(b, "jobs left in history", b.count(`select count(*) from jobs_done`), 0)
+		want(b, "after the jobs have gone", b.became("s"), live)
+		b.clock.Move(320 * 24 * time.Hour)
+		b.rollUp()
+		for must(b.st.Prune(b.ctx))(b) {
+		}
+		want(b, "after more than a year", b.count(`select count(*) from schedule_days`), 0)
+	})
+
+	add("nothing is pruned that was not rolled up", func(b *bench) {
+		b.task("t")
+		b.schedule("s", "t", every(time.Hour))
+		b.fire()
+		s := b.session("t")
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		b.clock.Move(100 * 24 * time.Hour)
+		for range 3 {
+			must(b.st.Prune(b.ctx))(b)
+		}
+		want(b, "jobs before the roll-up", b.count(`select count(*) from jobs_done`), 1)
+		b.rollUp()
+		for must(b.st.Prune(b.ctx))(b) {
+		}
+		want(b, "jobs after it", b.count(`select count(*) from jobs_done`), 0)
+		want(b, "its day", b.became("s"), "02 1/0/0/0 0s; ")
+	})
+
+	add("minutes say what ended, fresh and once more when they are final", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		s := b.session("t")
+		for i := range 4 {
+			b.enqueue(belfry.NewJob{Task: "t"})
+			b.clock.Move(time.Second)
+			j := b.claim(s, 1).Jobs[0]
+			b.clock.Move(2 * time.Second)
+			b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i/3])
+		}
+		b.rollUp()
+		want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{}))(b)), 0)
+		check := func(when string) {
+			b.Helper()
+			ms := must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Namespace: belfry.AnyNamespace, Queue: "default"}))(b)
+			if len(ms) != 1 || !ms[0].Minute.Equal(Epoch) || ms[0].OK != 3 || ms[0].Failed != 1 || ms[0].Started != 4 || ms[0].Ran.D() != 8*time.Second ||
+				ms[0].Lag.D() != 4*time.Second || ms[0].LagMost.D() != time.Second {
+				b.Fatalf("%s: %+v", when, ms)
+			}
+		}
+		b.clock.Move(time.Minute)
+		b.rollUp()
+		check("fresh")
+		b.clock.Move(5 * time.Minute)
+		b.rollUp()
+		b.rollUp()
+		check("final")
+		want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Namespace: "other"}))(b)), 0)
+		_, err := b.st.JobMinutes(b.ctx, belfry.MinuteQuery{Within: 72 * time.Hour})
+		wantCode(b, err, belfry.Invalid, "within")
+		o := must(b.st.Overview(b.ctx, ""))(b)
+		if o.Failures != 1 || len(o.Failed) != 1 || len(o.Minutes) != 1 || o.Minutes[0].OK != 3 {
+			b.Fatalf("%+v", o)
+		}
+		b.clock.Move(72 * time.Hour)
+		b.rollUp()
+		must(b.st.Prune(b.ctx))(b)
+		want(b, "kept for two days", b.count(`select count(*) from job_minutes`), 0)
+	})
+
+	add("strips show the last of each schedule: jobs, skips and what is under way", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("a", "t", every(time.Hour))
+		b.schedule("b", "t", every(time.Hour))
+		b.schedule("never", "t", func(s *belfry.Schedule) { s.Rules = nil })
+		for i := range 3 {
+			b.fire()
+			s := b.session("t")
+			var held []belfry.LeasedJob
+			for _, j := range b.claim(s, 5).Jobs {
+				if j.Job.Schedule == "a" && i == 2 {
+					held = append(held, j)
+					continue
+				}
+				b.finish(s, j, []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2])
+			}
+			for range 3 * 60 {
+				b.clock.Move(20 * time.Second)
+				b.renew(s, held...)
+			}
+		}
+		b.fire()
+		show := func(n int) (text string) {
+			for _, st := range must(b.st.Strips(b.ctx, belfry.StripQuery{Schedules: []string{"b", "a", "never", "nobody"}, N: n}))(b) {
+				text += st.Schedule + ":"
+				for _, r := range st.Results {
+					text += " " + string(r.State)
+					if r.Reason == belfry.ReasonOverlap {
+						text += "!"
+					}
+				}
+				text += "; "
+			}
+			return text
+		}
+		want(b, "all", show(30), "a: running skipped! failed succeeded; b: ready succeeded failed succeeded; never:; ")
+		want(b, "two", show(2), "a: running skipped!; b: ready succeeded; never:; ")
+		_, err := b.st.Strips(b.ctx, belfry.StripQuery{})
+		wantCode(b, err, belfry.Invalid, "schedule")
+	})
+
+	add("an overview shows what runs, failed, waits and comes", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("s", "t", every(time.Hour), func(s *belfry.Schedule) { s.Start = Epoch.Add(time.Hour) })
+		s := b.session("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeError)
+		first := b.enqueue(belfry.NewJob{Task: "t"}).ID
+		held := b.claim(s, 1).Jobs
+		b.clock.Move(10 * time.Second)
+		b.enqueue(belfry.NewJob{Task: "t"})
+		held = append(held, b.claim(s, 1).Jobs...)
+		b.enqueue(belfry.NewJob{Task: "t"})
+		for range 6 {
+			b.clock.Move(20 * time.Second)
+			b.renew(s, held...)
+		}
+		b.enqueue(belfry.NewJob{Task: "t"})
+		o := must(b.st.Overview(b.ctx, "default"))(b)
+		if len(o.Running) != 2 || o.Running[0].ID != first || o.Running[0].Elapsed.D() != 130*time.Second || o.Runs.Count != 2 {
+			b.Fatalf("running: %+v of %+v", o.Running, o.Runs)
+		}
+		if len(o.Failed) != 1 || o.Failed[0].Error != "it broke" {
+			b.Fatalf("failed: %+v", o.Failed)
+		}
+		if q := o.Queues[0]; q.Queue != "default" || !q.Behind || q.Ready.Count != 2 || !q.OldestAt.Equal(Epoch.Add(10*time.Second)) {
+			b.Fatalf("queues: %+v", o.Queues)
+		}
+		if len(o.Next) != 1 || !o.Next[0].NextAt.Equal(Epoch.Add(time.Hour)) {
+			b.Fatalf("next: %+v", o.Next)
+		}
+		o = must(b.st.Overview(b.ctx, "other"))(b)
+		if len(o.Running)+len(o.Failed)+len(o.Next)+o.Runs.Count != 0 {
+			b.Fatalf("another namespace sees %+v", o)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Strips says how schedules went lately: their last jobs, what runs or waits,
+// and the nominal times that were skipped. Names that are none are left out.
+// It is three statements for all of them, and reads of each schedule as many
+// rows as it answers.
+func (s *Store) Strips(ctx context.Context, q belfry.StripQuery) (all []belfry.Strip, err error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) (err error) {
+		all, err = collect(ctx, tx, func(r Rows) (st belfry.Strip, err error) {
+			return st, r.Scan(&st.ScheduleID, &st.Schedule, (*string)(&st.State), scanTime{&st.NextAt})
+		}, `select id, name, state, next_at from schedules where namespace = $1 and `+s.sql.In("name", 2)+` order by name`, namespaceOr(q.Namespace), s.sql.List(q.Schedules))
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		return s.fillStrips(ctx, tx, all, q.Bound())
+	})
+	if all == nil {
+		all = []belfry.Strip{}
+	}
+	return all, err
+}
+
+// maxLiveOfStrips bounds the live jobs of all strips: a schedule that buffers
+// has many.
+const maxLiveOfStrips = 1000
+
+func (s *Store) fillStrips(ctx context.Context, tx Tx, all []belfry.Strip, n int) error {
+	ids, at := make([]int64, len(all)), make(map[int64]*belfry.Strip, len(all))
+	for i := range all {
+		ids[i], at[all[i].ScheduleID] = all[i].ScheduleID, &all[i]
+		all[i].Results = []belfry.StripResult{}
+	}
+	live, err := collect(ctx, tx, scanJob, selectLive+` where `+s.sql.In("schedule_id", 1)+` and schedule_id > 0 limit `+strconv.Itoa(maxLiveOfStrips), s.sql.List(ids))
+	if err != nil {
+		return err
+	}
+	for _, j := range live {
+		st := at[j.ScheduleID]
+		st.Results = append(st.Results, belfry.StripResult{JobID: j.ID, State: j.State, Reason: j.Reason, Nominal: j.Nominal, At: j.DueAt})
+	}
+	for _, lines := range []string{`
+		select cast(d.id as text) || ',' || d.state || ',' || d.reason || ',' || cast(d.nominal as text) || ',' || cast(d.finished_at as text) || ','
+			|| cast(case when d.claimed_at > 0 then d.finished_at - d.claimed_at else 0 end as text) || ',1' as line
+		from jobs_done d
+		where d.schedule_id = s.id and d.schedule_id > 0
+		order by d.id desc`, `
+		select '0,' || o.decision || ',' || o.reason || ',' || cast(o.nominal as text) || ',' || cast(o.decided_at as text) || ',0,' || cast(o.count as text) as line
+		from occurrences o
+		where o.schedule_id = s.id
+		order by o.nominal desc`} {
+		// One text for each schedule, because only so do both databases walk an
+		// index as far as asked for each of them, in one statement.
+		texts, err := collect(ctx, tx, func(r Rows) (t stripText, err error) { return t, r.Scan(&t.schedule, &t.lines) }, `
+			select s.id, coalesce((select string_agg(line, ';') from (`+lines+` limit `+strconv.Itoa(n)+`) as latest), '')
+			from schedules s
+			where `+s.sql.In("s.id", 1), s.sql.List(ids))
+		if err != nil {
+			return err
+		}
+		for _, t := range texts {
+			if err := t.add(at[t.schedule]); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range all {
+		st := &all[i]
+		slices.SortStableFunc(st.Results, func(a, b belfry.StripResult) int {
+			return cmp.Or(cmp.Compare(bit(b.LiveResult()), bit(a.LiveResult())), b.At.Compare(a.At), cmp.Compare(b.JobID, a.JobID))
+		})
+		st.Results = st.Results[:min(len(st.Results), n)]
+	}
+	return nil
+}
+
+// stripText is the last of a schedule, a line for each.
+type stripText struct {
+	schedule int64
+	lines    string
+}
+
+func (t stripText) add(st *belfry.Strip) error {
+	for line := range strings.SplitSeq(t.lines, ";") {
+		f := strings.Split(line, ",")
+		if len(f) != 7 {
+			continue
+		}
+		var n [7]int64
+		for _, i := range []int{0, 3, 4, 5, 6} {
+			var err error
+			if n[i], err = strconv.ParseInt(f[i], 10, 64); err != nil {
+				return err
+			}
+		}
+		r := belfry.StripResult{JobID: n[0], State: belfry.JobState(f[1]), Reason: belfry.Reason(f[2]), Nominal: instant(n[3]), At: instant(n[4]), Took: inMicros(n[5])}
+		if r.JobID == 0 {
+			if f[1] != string(belfry.DecidedSkipped) {
+				continue
+			}
+			r.State, r.Missed = belfry.JobSkipped, int(n[6])
+			if r.Missed == 1 {
+				r.Missed = 0
+			}
+		} else if st.LastAt.Before(r.At) {
+			st.LastAt = r.At
+		}
+		st.Results = append(st.Results, r)
+	}
+	return nil
+}
