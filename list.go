@@ -127,6 +127,9 @@ type AuditFilter struct {
 	Namespace string // * for all
 	Noun      string
 	Name      string
+	Actor     string
+	Since     time.Time // at or after
+	Until     time.Time // before
 }
 
 // Selection names the jobs of a bulk action: by id, or all that a filter

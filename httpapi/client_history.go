@@ -30,3 +30,13 @@ func (c *Client) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.S
 	return get[belfry.ScheduleDays](ctx, c, named("schedules", q.Schedule, "days"),
 		words("namespace", q.Namespace, "from", timeText(q.From), "to", timeText(q.To)))
 }
+
+// LogText implements [Jobs].
+func (c *Client) LogText(ctx context.Context, namespace string, id int64, q belfry.LogQuery) (belfry.LogText, error) {
+	v := words("namespace", namespace, "attempt", numberText(q.Attempt), "stream", string(q.Stream), "offset", numberText(int(q.Offset)),
+		"limit", numberText(q.Limit), "tail", numberText(q.Tail), "grep", q.Grep)
+	if q.Regexp {
+		v.Set("regexp", "true")
+	}
+	return get[belfry.LogText](ctx, c, numbered("jobs", id, "log"), v)
+}

@@ -339,7 +339,8 @@ func (c *Client) Export(ctx context.Context, namespace string) (belfry.Manifest,
 // Audit implements [Audits].
 func (c *Client) Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error) {
 	return get[belfry.Page[belfry.Audit]](ctx, c, "/v1/audit",
-		paged(f.Paging, words("namespace", f.Namespace, "noun", f.Noun, "name", f.Name)))
+		paged(f.Paging, words("namespace", f.Namespace, "noun", f.Noun, "name", f.Name,
+			"actor", f.Actor, "since", timeText(f.Since), "until", timeText(f.Until))))
 }
 
 // Events implements [Watcher]. [Client.Watch] does the same without an end.

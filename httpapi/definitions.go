@@ -56,11 +56,14 @@ func (s *Server) definitionRoutes() {
 	})
 
 	type auditing struct {
-		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all, and for what belongs to none"`
-		Noun      string `query:"noun" doc:"Only changes of this: task, schedule, calendar, backfill, queue, job, token, monitor, channel, …"`
-		Name      string `query:"name" doc:"Only changes of what has this name"`
-		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string `query:"cursor" doc:"Next of the page before"`
+		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all, and for what belongs to none"`
+		Noun      string    `query:"noun" doc:"Only changes of this: task, schedule, calendar, backfill, queue, job, token, monitor, channel, …"`
+		Name      string    `query:"name" doc:"Only changes of what has this name"`
+		Actor     string    `query:"actor" doc:"Only changes by this one, such as token:deploy"`
+		Since     time.Time `query:"since" doc:"At or after"`
+		Until     time.Time `query:"until" doc:"Before"`
+		Limit     int       `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+		Cursor    string    `query:"cursor" doc:"Next of the page before"`
 	}
 	serve(s, endpoint{
 		id: "audit-list", method: http.MethodGet, path: "/v1/audit", scope: belfry.ScopeRead,
@@ -72,7 +75,7 @@ func (s *Server) definitionRoutes() {
 		}
 		return page(s.service.Audit(ctx, belfry.AuditFilter{
 			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
-			Namespace: ns, Noun: in.Noun, Name: in.Name,
+			Namespace: ns, Noun: in.Noun, Name: in.Name, Actor: in.Actor, Since: in.Since, Until: in.Until,
 		}))
 	})
 }

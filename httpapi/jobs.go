@@ -239,6 +239,7 @@ func (s *Server) jobRoutes() {
 	})
 
 	s.jobLogRoute()
+	s.logTextRoutes()
 	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
 	s.bulkRoutes("redrive", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RedriveJobs)
 }

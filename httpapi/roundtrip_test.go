@@ -160,6 +160,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.ScheduleDays(ctx, belfry.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
 			}},
+		{[]any{"LogText", "ns", int64(9), belfry.LogQuery{Attempt: 2, Stream: belfry.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, filled[belfry.LogText](),
+			func(ctx context.Context) (any, error) {
+				return c.LogText(ctx, "ns", 9, belfry.LogQuery{Attempt: 2, Stream: belfry.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
+			}},
 		{[]any{"Attempts", "ns", int64(9)}, filled[[]belfry.Attempt](),
 			func(ctx context.Context) (any, error) { return c.Attempts(ctx, "ns", 9) }},
 		{[]any{"Logs", "ns", int64(9), belfry.LogFilter{Paging: paging, Attempt: 2}}, filled[belfry.Page[belfry.LogLine]](),
@@ -205,9 +209,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			}},
 		{[]any{"Export", "*"}, redacted(filled[belfry.Manifest]()),
 			func(ctx context.Context) (any, error) { return c.Export(ctx, "*") }},
-		{[]any{"Audit", belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n"}}, filled[belfry.Page[belfry.Audit]](),
+		{[]any{"Audit", belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at}}, filled[belfry.Page[belfry.Audit]](),
 			func(ctx context.Context) (any, error) {
-				return c.Audit(ctx, belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n"})
+				return c.Audit(ctx, belfry.AuditFilter{Paging: paging, Namespace: "*", Noun: "task", Name: "n", Actor: "a", Since: at, Until: at})
 			}},
 		{[]any{"Events", "*", "cur", 3 * time.Second}, pair{filled[[]belfry.Event](), "a1"},
 			func(ctx context.Context) (any, error) {
@@ -258,6 +262,14 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	}
 	b.when("Events", func(context.Context, []any) (any, error) { return nil, belfry.Errorf(belfry.Invalid, "bad cursor") })
 	b.refused(t, 422, "GET", "/v1/events?cursor=x", "")
+
+	b.when("LogText", func(_ context.Context, args []any) (any, error) {
+		q := args[2].(belfry.LogQuery)
+		return belfry.LogText{Offset: q.Offset, Next: q.Offset + 3, Size: 6, Text: "abcdef"[q.Offset : q.Offset+3]}, nil
+	})
+	if status, h, text := b.raw(t, "GET", "/v1/jobs/9/log.txt?namespace=ns", ""); status != 200 || text != "abcdef" || h.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("the log as a file: %d %s %q", status, h.Get("Content-Type"), text)
+	}
 
 	whatTheServerComputes(t, b)
 

@@ -171,6 +171,9 @@ type Jobs interface {
 	CountJobs(ctx context.Context, f belfry.JobFilter, o belfry.CountOptions) (belfry.JobCount, error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
 	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
+	// LogText answers a part of a job's log by byte, its last lines, or the lines
+	// that a search finds.
+	LogText(ctx context.Context, namespace string, id int64, q belfry.LogQuery) (belfry.LogText, error)
 	CancelJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
 	// RedriveJobs makes failed and canceled jobs ready again, under the task
 	// as it is now and with all their attempts back.

@@ -189,6 +189,9 @@ func (f *fake) Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip,
 func (f *fake) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error) {
 	return reply[belfry.ScheduleDays](ctx, f, "ScheduleDays", q)
 }
+func (f *fake) LogText(ctx context.Context, ns string, id int64, q belfry.LogQuery) (belfry.LogText, error) {
+	return reply[belfry.LogText](ctx, f, "LogText", ns, id, q)
+}
 func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
 	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
 }

@@ -43,11 +43,14 @@ func (s *Store) Audit(ctx context.Context, f belfry.AuditFilter) (p belfry.Page[
 		f.Namespace = belfry.DefaultNamespace
 	}
 	w.namespace("namespace", f.Namespace)
-	if f.Noun != "" {
-		w.and("noun = ?", f.Noun)
+	w.equals("noun", f.Noun)
+	w.equals("name", f.Name)
+	w.equals("actor", f.Actor)
+	if !f.Since.IsZero() {
+		w.and("at >= ?", micros(f.Since))
 	}
-	if f.Name != "" {
-		w.and("name = ?", f.Name)
+	if !f.Until.IsZero() {
+		w.and("at < ?", micros(f.Until))
 	}
 	if before > 0 {
 		w.and("seq < ?", before)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 )
 
 func (c *cli) auditCmd() *cobra.Command {
-	var noun, name string
+	var noun, name, actor, since, until string
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Show who changed what, the newest first", Args: cobra.NoArgs,
 		Long: "Show who changed what, the newest first. What it was before and after is in -o json and -o yaml.",
@@ -18,9 +19,17 @@ func (c *cli) auditCmd() *cobra.Command {
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&noun, "noun", "", "only changes of a task, schedule, queue, job, token, …")
 	cmd.Flags().StringVar(&name, "name", "", "only changes of what has this name")
+	cmd.Flags().StringVar(&actor, "actor", "", "only changes by this one, such as token:deploy")
+	cmd.Flags().StringVar(&since, "since", "", "at or after this time, or this long ago, such as 1h")
+	cmd.Flags().StringVar(&until, "until", "", "before this time, or this long ago")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		f := belfry.AuditFilter{Namespace: s.namespace, Noun: noun, Name: name, Actor: actor}
+		if err := errors.Join(before(s.now, "--since", since, &f.Since), before(s.now, "--until", until, &f.Until)); err != nil {
+			return err
+		}
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Audit], error) {
-			return s.Audit(ctx, belfry.AuditFilter{Paging: pg, Namespace: s.namespace, Noun: noun, Name: name})
+			f.Paging = pg
+			return s.Audit(ctx, f)
 		})
 		if err != nil {
 			return err

@@ -447,12 +447,20 @@ func outputText(j belfry.Job) string {
 func (c *cli) jobLogs() *cobra.Command {
 	var follow, times bool
 	var attempt int
+	var q belfry.LogQuery
 	cmd := &cobra.Command{
 		Use: "logs ID", Aliases: []string{"log"}, Short: "Show what a job wrote", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
 			id, err := belfry.JobIDFromText("ID", args[0])
 			if err != nil {
 				return err
+			}
+			if q.Tail > 0 || q.Grep != "" {
+				if follow || times {
+					return belfry.InvalidField("--tail", "", "and --grep go without --follow and --timestamps", "leave one of them out")
+				}
+				q.Attempt, q.Limit = attempt, belfry.MaxLogText
+				return c.logText(ctx, s, id, q)
 			}
 			l := &logPrinter{c: c, times: times}
 			if follow {
@@ -465,7 +473,32 @@ func (c *cli) jobLogs() *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job ends; exit 0 if it succeeded, 1 if not")
 	cmd.Flags().BoolVarP(&times, "timestamps", "t", false, "put time and stream before each line")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only this attempt; default: all")
+	cmd.Flags().IntVar(&q.Tail, "tail", 0, "only the last lines, as far as 1 MiB")
+	cmd.Flags().StringVar(&q.Grep, "grep", "", "only lines that have this text")
+	cmd.Flags().BoolVar(&q.Regexp, "regexp", false, "--grep is an expression of Go's regexp")
 	return cmd
+}
+
+// logText prints the last lines of a log, or those that a search finds.
+func (c *cli) logText(ctx context.Context, s *conn, id int64, q belfry.LogQuery) error {
+	if q.Grep != "" {
+		q.Tail = 0
+	}
+	for {
+		t, err := s.LogText(ctx, s.namespace, id, q)
+		if err != nil {
+			return err
+		}
+		if err := c.emit(t, func(w io.Writer) {
+			fmt.Fprint(w, t.Text)
+			for _, f := range t.Found {
+				fmt.Fprintln(w, f.Line)
+			}
+		}); err != nil || q.Grep == "" || t.Next >= t.Size || t.Next <= q.Offset {
+			return err
+		}
+		q.Offset = t.Next
+	}
 }
 
 // logPrinter writes pieces of a log as they come.
