@@ -35,6 +35,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/belfry-run/belfry"
 )
 
 // Store keeps artifacts. It may be used by many at once.
@@ -68,6 +70,9 @@ type Store interface {
 	// Close gives back what the store holds. Links stay valid.
 	Close() error
 }
+
+// SignedRequest is a link. Package signed of internal carries it out.
+type SignedRequest = belfry.SignedRequest
 
 // Upload is what a client wants to send.
 type Upload struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 // Bucket keeps artifacts in an S3 service, under prefix/sha256/digest.
@@ -160,7 +161,7 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 			return err
 		}
 	}
-	err = Send(ctx, b.sender, to, body)
+	err = signed.Send(ctx, b.sender, to, body)
 	switch belfry.CodeOf(err) {
 	case belfry.Forbidden, belfry.NotFound: // not the caller's fault
 		return belfry.Errorf(belfry.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)

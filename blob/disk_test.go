@@ -15,6 +15,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 // smallDisk is set in the process that sees a small disk at its value.
@@ -51,7 +52,7 @@ func onSmallDisk(t *testing.T, dir string) {
 	wantCode(t, err, belfry.Unavailable)
 	to, err := s.SignPut(t.Context(), announce(big), time.Minute)
 	must(t, err)
-	r, err := to.Request(t.Context(), bytes.NewReader(big))
+	r, err := signed.Request(t.Context(), to, bytes.NewReader(big))
 	must(t, err)
 	answer := ask(t, r)
 	if answer.StatusCode != http.StatusInsufficientStorage {

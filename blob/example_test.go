@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 // A client sends a program by a link, the server confirms it, and a worker
@@ -37,12 +38,12 @@ func Example() {
 	up := blob.Upload{Digest: hex.EncodeToString(sum[:]), Size: int64(len(bytesOf))}
 
 	to, _ := st.SignPut(ctx, up, 15*time.Minute)
-	fmt.Println("sent:", blob.Send(ctx, http.DefaultClient, to, bytes.NewReader(bytesOf)))
-	fmt.Println("sent again:", blob.Send(ctx, http.DefaultClient, to, bytes.NewReader(bytesOf)))
+	fmt.Println("sent:", signed.Send(ctx, http.DefaultClient, to, bytes.NewReader(bytesOf)))
+	fmt.Println("sent again:", signed.Send(ctx, http.DefaultClient, to, bytes.NewReader(bytesOf)))
 	fmt.Println("confirmed:", blob.Verify(ctx, st, up))
 
 	from, _ := st.SignGet(ctx, up.Digest, 5*time.Minute)
-	request, _ := from.Request(ctx, nil)
+	request, _ := signed.Request(ctx, from, nil)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		fmt.Println(err)

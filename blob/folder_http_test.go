@@ -18,6 +18,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 // raw sends a request as it stands, keeps the connection open, and reads the
@@ -98,7 +99,7 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 		to, err := s.SignPut(t.Context(), s.put(t, body), time.Minute)
 		must(t, err)
 		for range 5 {
-			r, err := to.Request(t.Context(), bytes.NewReader(body))
+			r, err := signed.Request(t.Context(), to, bytes.NewReader(body))
 			must(t, err)
 			if answer := ask(t, r); answer.StatusCode != http.StatusPreconditionFailed {
 				t.Errorf("%d bytes: %s", size, answer.Status)
@@ -215,13 +216,13 @@ func TestTooManyAtOnceAreSentAway(t *testing.T) {
 	s.Busy()
 	to, err := s.SignPut(t.Context(), announce(program), time.Minute)
 	must(t, err)
-	r, err := to.Request(t.Context(), bytes.NewReader(program))
+	r, err := signed.Request(t.Context(), to, bytes.NewReader(program))
 	must(t, err)
 	answer := ask(t, r)
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
 	}
-	wantCode(t, blob.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Unavailable)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Unavailable)
 }
 
 func TestPathsThatLeadElsewhere(t *testing.T) {
@@ -250,7 +251,7 @@ func TestWhatIsGivenCannotActAsAPage(t *testing.T) {
 	must(t, err)
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		from.Method = method
-		r, err := from.Request(t.Context(), nil)
+		r, err := signed.Request(t.Context(), from, nil)
 		must(t, err)
 		answer := ask(t, r)
 		for name, want := range map[string]string{
@@ -264,7 +265,7 @@ func TestWhatIsGivenCannotActAsAPage(t *testing.T) {
 		}
 	}
 	from.Method = http.MethodPost
-	r, err := from.Request(t.Context(), nil)
+	r, err := signed.Request(t.Context(), from, nil)
 	must(t, err)
 	if answer := ask(t, r); answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "GET, HEAD, PUT" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
@@ -291,7 +292,7 @@ func TestNothingIsServedWithoutDeadlines(t *testing.T) {
 	server := newServer(t, func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(unwrapped{w}, r) })
 	for _, q := range []blob.SignedRequest{from, to} {
 		q.URL = strings.Replace(q.URL, strings.TrimSuffix(s.url, "/artifacts"), server, 1)
-		r, err := q.Request(t.Context(), strings.NewReader("other"))
+		r, err := signed.Request(t.Context(), q, strings.NewReader("other"))
 		must(t, err)
 		if got := ask(t, r).StatusCode; got != http.StatusInternalServerError {
 			t.Errorf("%s: %d", q.Method, got)

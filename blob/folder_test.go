@@ -19,6 +19,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
 	"github.com/belfry-run/belfry/blob/blobtest"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 func TestFolder(t *testing.T) {
@@ -139,7 +140,7 @@ func (s served) here(q blob.SignedRequest, of served) blob.SignedRequest {
 
 func (s served) status(t *testing.T, q blob.SignedRequest) int {
 	t.Helper()
-	r, err := q.Request(t.Context(), nil)
+	r, err := signed.Request(t.Context(), q, nil)
 	must(t, err)
 	return ask(t, r).StatusCode
 }
@@ -247,7 +248,7 @@ func TestAFolderLeavesRoomOnItsDisk(t *testing.T) {
 	wantCode(t, s.Put(t.Context(), up, bytes.NewReader(program)), belfry.Unavailable)
 	to, err := s.SignPut(t.Context(), up, time.Minute)
 	must(t, err)
-	r, err := to.Request(t.Context(), bytes.NewReader(program))
+	r, err := signed.Request(t.Context(), to, bytes.NewReader(program))
 	must(t, err)
 	if got := ask(t, r).StatusCode; got != http.StatusInsufficientStorage {
 		t.Errorf("%d", got)

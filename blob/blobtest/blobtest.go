@@ -17,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 // MaxSize is the limit that a store under test must be opened with.
@@ -119,7 +120,7 @@ func (b *bench) linkGet(digest string) blob.SignedRequest {
 // store gave up.
 func (b *bench) do(q blob.SignedRequest, body io.Reader, change ...func(*http.Request)) (status int, answer []byte) {
 	b.Helper()
-	r, err := q.Request(b.ctx, body)
+	r, err := signed.Request(b.ctx, q, body)
 	b.ok(err)
 	for _, fn := range change {
 		fn(r)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 func init() {
@@ -31,7 +32,7 @@ func init() {
 				if status, _ := b.do(again, bytes.NewReader(body)); status != http.StatusPreconditionFailed && !lost(status, size) {
 					b.Fatalf("again: %d", status)
 				}
-				if err := blob.Send(b.ctx, b.client, again, bytes.NewReader(body)); err != nil && !lost(0, size) {
+				if err := signed.Send(b.ctx, b.client, again, bytes.NewReader(body)); err != nil && !lost(0, size) {
 					b.Fatal(err)
 				}
 			}
@@ -78,14 +79,14 @@ func init() {
 
 	add("an announced length that is never sent leaves nothing", func(b *bench) {
 		body, up := some("program", 70_000)
-		err := blob.Send(b.ctx, b.client, b.linkPut(up), bytes.NewReader(body[:50_000]))
+		err := signed.Send(b.ctx, b.client, b.linkPut(up), bytes.NewReader(body[:50_000]))
 		if err == nil {
 			b.Fatal("half of the bytes were taken")
 		}
 		b.empty()
 		_, huge := some("huge", 1)
 		huge.Size = MaxSize
-		if err := blob.Send(b.ctx, b.client, b.linkPut(huge), strings.NewReader("x")); err == nil {
+		if err := signed.Send(b.ctx, b.client, b.linkPut(huge), strings.NewReader("x")); err == nil {
 			b.Fatal("one byte was taken for many")
 		}
 		b.empty()
@@ -110,7 +111,7 @@ func init() {
 			}
 		}
 		b.empty()
-		b.ok(blob.Send(b.ctx, b.client, to, bytes.NewReader(body)))
+		b.ok(signed.Send(b.ctx, b.client, to, bytes.NewReader(body)))
 		b.tamper(b.linkGet(up.Digest), func() io.Reader { return nil })
 		from := b.linkGet(up.Digest)
 		from.Method = http.MethodPut
@@ -132,7 +133,7 @@ func init() {
 			}
 		}
 		b.empty()
-		b.ok(blob.Send(b.ctx, b.client, to, http.NoBody))
+		b.ok(signed.Send(b.ctx, b.client, to, http.NoBody))
 		to.Method = http.MethodGet
 		if status := status(b.do(to, nil)); !refused(status) {
 			b.Errorf("reads with a link to write: %d", status)
@@ -155,7 +156,7 @@ func init() {
 			b.breathe()
 		}
 		b.code(firstError(b.Stat(b.ctx, other.Digest)), belfry.NotFound)
-		err = blob.Send(b.ctx, b.client, to, bytes.NewReader(body))
+		err = signed.Send(b.ctx, b.client, to, bytes.NewReader(body))
 		b.code(err, belfry.Forbidden)
 		b.silent(err.Error(), to)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
 	"github.com/belfry-run/belfry/blob/blobtest"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 func TestBucket(t *testing.T) {
@@ -77,10 +78,10 @@ func TestLinksLeadThroughThePublicEndpoint(t *testing.T) {
 	if !strings.HasPrefix(to.URL, public+"/") {
 		t.Fatal(to.URL)
 	}
-	must(t, blob.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)))
+	must(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)))
 	must(t, blob.Verify(t.Context(), st, up))
 	to.URL = strings.Replace(to.URL, public, gateway.endpoint, 1) // the host is signed
-	wantCode(t, blob.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Forbidden)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, to, bytes.NewReader(program)), belfry.Forbidden)
 
 	// Belfry itself does not go through it: here nobody could.
 	st = open(t, newBucket(t), "&public_endpoint=http://127.0.0.1:1")

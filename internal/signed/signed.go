@@ -1,4 +1,6 @@
-package blob
+// Package signed carries out signed requests: links to artifacts, as a client, a
+// worker and the store itself use them. No error of it holds a link.
+package signed
 
 import (
 	"context"
@@ -9,21 +11,23 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/belfry-run/belfry"
 )
 
-// SignedRequest is a link: what to send, and where. It is a secret until it
-// expires.
-type SignedRequest struct {
-	Method string `json:"method"`
-	// URL may be a path alone. It then belongs to the server that gave it.
-	URL string `json:"url"`
-	// Headers must be sent as they are: they are part of what is signed.
-	Headers map[string]string `json:"headers,omitempty"`
-	Expires time.Time         `json:"expires"`
+// At makes a link whole that is a path alone: it belongs to the server that
+// gave it, whose address is base.
+func At(base string, q belfry.SignedRequest) (belfry.SignedRequest, error) {
+	if !strings.HasPrefix(q.URL, "/") {
+		return q, nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return q, belfry.Errorf(belfry.Invalid, "the link to the artifact is a path, and its server is not known")
+	}
+	q.URL = strings.TrimRight(base, "/") + q.URL
+	return q, nil
 }
 
 // expectAbove is the size from which a client asks before it sends a body, so
@@ -31,8 +35,9 @@ type SignedRequest struct {
 // reads as much before it gives up a connection, and then its answer is lost.
 const expectAbove = 256 << 10
 
-// Request is the request of a link, with a body for PUT.
-func (q SignedRequest) Request(ctx context.Context, body io.Reader) (*http.Request, error) {
+// Request is the request of a link, with a body for PUT. A link that is a path
+// alone must have been made whole before: see [At].
+func Request(ctx context.Context, q belfry.SignedRequest, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
 	if err != nil {
 		return nil, belfry.Errorf(belfry.Invalid, "the link to the artifact is not a URL")
@@ -64,9 +69,9 @@ func (q SignedRequest) Request(ctx context.Context, body io.Reader) (*http.Reque
 //
 // A service that answers before it has read the body may close the connection
 // under its own answer. So [belfry.Unavailable] may also be of an artifact that
-// is there; [Verify] tells.
-func Send(ctx context.Context, client *http.Client, to SignedRequest, body io.Reader) error {
-	r, err := to.Request(ctx, body)
+// is there; whoever confirms it tells.
+func Send(ctx context.Context, client *http.Client, to belfry.SignedRequest, body io.Reader) error {
+	r, err := Request(ctx, to, body)
 	if err != nil {
 		return err
 	}

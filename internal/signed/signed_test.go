@@ -1,15 +1,16 @@
-package blob_test
+package signed_test
 
 import (
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry"
-	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
 func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
@@ -40,8 +41,8 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = io.WriteString(w, c.body)
 		})
-		q := blob.SignedRequest{Method: http.MethodPut, URL: url + "/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
-		err := blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
+		q := belfry.SignedRequest{Method: http.MethodPut, URL: url + "/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+		err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
 		wantCode(t, err, c.code)
 		if err == nil {
 			continue
@@ -54,38 +55,71 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 
 func TestSendKeepsALinkToItself(t *testing.T) {
 	t.Parallel()
-	q := blob.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+	q := belfry.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
 	for _, url := range []string{q.URL, "http://[hunter2", "://hunter2"} {
 		q.URL = url
-		err := blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
+		err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := blob.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); err == nil {
+	if err := signed.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); err == nil {
 		t.Error(err)
 	}
 	q.URL = "http://127.0.0.1:1/x"
-	if err := blob.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); !errors.Is(err, context.Canceled) {
+	if err := signed.Send(ctx, http.DefaultClient, q, strings.NewReader("abc")); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	q.Headers["Content-Length"] = "many"
-	wantCode(t, blob.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")), belfry.Invalid)
+	wantCode(t, signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")), belfry.Invalid)
 }
 
 func TestARequestSaysItsLengthAndAsksBeforeItSendsMuch(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[string]string{"0": "", "3": "", "5000000": "100-continue"} {
-		q := blob.SignedRequest{Method: http.MethodPut, URL: "http://x/", Headers: map[string]string{"content-length": length, "host": "elsewhere", "x-y": "z"}}
-		r, err := q.Request(t.Context(), strings.NewReader("abc"))
-		must(t, err)
+		q := belfry.SignedRequest{Method: http.MethodPut, URL: "http://x/", Headers: map[string]string{"content-length": length, "host": "elsewhere", "x-y": "z"}}
+		r, err := signed.Request(t.Context(), q, strings.NewReader("abc"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if r.Header.Get("Expect") != want || r.Host != "elsewhere" || r.Header.Get("X-Y") != "z" || r.Header.Get("Content-Length") != "" {
 			t.Errorf("%s: %+v", length, r)
 		}
 		if (length == "0") != (r.Body == http.NoBody) {
 			t.Errorf("%s: body %v", length, r.Body)
+		}
+	}
+}
+
+func wantCode(t *testing.T, err error, want belfry.Code) {
+	t.Helper()
+	if got := belfry.CodeOf(err); got != want {
+		t.Fatalf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+func newServer(t *testing.T, serve http.HandlerFunc) (url string) {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestALinkThatIsAPathBelongsToTheServerThatGaveIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ base, url, want string }{
+		{"https://belfry.example.org", "/artifacts/ab?x=1", "https://belfry.example.org/artifacts/ab?x=1"},
+		{"https://example.org/belfry/", "/artifacts/ab", "https://example.org/belfry/artifacts/ab"},
+		{"", "https://s3.example.org/ab", "https://s3.example.org/ab"},
+		{"", "/artifacts/ab", ""},
+	} {
+		q, err := signed.At(c.base, belfry.SignedRequest{URL: c.url})
+		if c.want == "" {
+			wantCode(t, err, belfry.Invalid)
+		} else if err != nil || q.URL != c.want {
+			t.Errorf("%s at %s: %s %v, want %s", c.url, c.base, q.URL, err, c.want)
 		}
 	}
 }
