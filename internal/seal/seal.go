@@ -1,0 +1,128 @@
+// Package seal keeps small secrets so that a copy of the database does not give
+// them away: sealed with AES-256-GCM, under a key that lies in a file beside it.
+//
+// A sealed text begins with the name of its key, and belongs to one purpose:
+// moved to another row it does not open. A key file may hold several keys, one
+// per line in 64 hexadecimal digits: the first seals, all of them open, so that
+// a key is changed without a moment in which something cannot be read.
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	keySize = 32
+	version = "s1"
+)
+
+// encoding is strict: one sealed text has one form.
+var encoding = base64.RawStdEncoding.Strict()
+
+// Keys seal and open. They are made by [Parse] and never change.
+type Keys struct {
+	first string // name of the one that seals
+	aeads map[string]cipher.AEAD
+}
+
+// Parse reads the text of a key file. No error repeats what it holds.
+func Parse(text string) (Keys, error) {
+	k := Keys{aeads: map[string]cipher.AEAD{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		raw, err := hex.DecodeString(line)
+		if err != nil || len(raw) != keySize {
+			return Keys{}, belfry.InvalidField("seal_key_file", "", "has a line that is not a key",
+				"64 hexadecimal digits on a line, as openssl rand -hex 32 prints them; the first key seals, the others only open")
+		}
+		name := nameOf(raw)
+		if k.aeads[name], err = newAEAD(raw); err != nil {
+			return Keys{}, err
+		}
+		if k.first == "" {
+			k.first = name
+		}
+	}
+	if k.first == "" {
+		return Keys{}, belfry.InvalidField("seal_key_file", "", "holds no key", "openssl rand -hex 32 prints one")
+	}
+	return k, nil
+}
+
+// nameOf tells keys apart and says nothing about them: it is a part of a hash
+// that is used for nothing else.
+func nameOf(key []byte) string {
+	sum := sha256.Sum256(append([]byte("belfry seal key\n"), key...))
+	return hex.EncodeToString(sum[:4])
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// Generate makes a key as a line of a key file.
+func Generate() string {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	return hex.EncodeToString(key) + "\n"
+}
+
+// Name is that of the key that seals.
+func (k Keys) Name() string { return k.first }
+
+// Seal hides plain for one purpose, such as "secret/default/db-password". It
+// answers the name of its key besides, which stands in the text too.
+func (k Keys) Seal(purpose string, plain []byte) (key, sealed string, err error) {
+	aead := k.aeads[k.first]
+	if aead == nil {
+		return "", "", belfry.Errorf(belfry.Internal, "there is no key to seal with")
+	}
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	box := aead.Seal(nonce, nonce, plain, []byte(version+"\n"+purpose))
+	return k.first, strings.Join([]string{version, k.first, encoding.EncodeToString(box)}, "."), nil
+}
+
+// Open gives back what was sealed for the same purpose. A key that is missing
+// is [belfry.Unavailable], for it may be found again.
+func (k Keys) Open(purpose, sealed string) ([]byte, error) {
+	parts := strings.Split(sealed, ".")
+	if len(parts) != 3 || parts[0] != version {
+		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged", purpose)
+	}
+	aead := k.aeads[parts[1]]
+	if aead == nil {
+		return nil, &belfry.Error{
+			Code: belfry.Unavailable, Message: purpose + " is sealed with key " + parts[1] + ", which seal_key_file does not hold",
+			Hint: "add the key to the file, below the first one", Err: errNoKey,
+		}
+	}
+	box, err := encoding.DecodeString(parts[2])
+	if err != nil || len(box) < aead.NonceSize() {
+		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged", purpose)
+	}
+	plain, err := aead.Open(nil, box[:aead.NonceSize()], box[aead.NonceSize():], []byte(version+"\n"+purpose))
+	if err != nil {
+		return nil, belfry.Errorf(belfry.Internal, "what was sealed for %s is damaged, or was sealed for something else", purpose)
+	}
+	return plain, nil
+}
+
+// errNoKey marks that another look at the file may help.
+var errNoKey = errors.New("no such key")
