@@ -127,12 +127,7 @@ func (l Limits) withDefaults() Limits {
 
 func (g Program) validate() error {
 	var p problems
-	if !IsDigest(g.SHA256) {
-		p.add("sha256", g.SHA256, "is not a SHA-256", "64 hexadecimal digits, as sha256sum prints them")
-	}
-	if g.Size <= 0 || g.Size > MaxArtifact {
-		p.addf("size", g.Size, "is outside 1 to %d bytes", MaxArtifact)
-	}
+	checkArtifact(&p, g.SHA256, g.Size)
 	if !slices.Contains(Arches, g.Arch) {
 		p.add("arch", g.Arch, "is not a machine", "one of "+strings.Join(Arches, ", "))
 	}

@@ -287,6 +287,9 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		where `+c.sql.In("id", 1)+` and outcome <> ''`, c.sql.List(moved)); err != nil {
 		return nil, err
 	}
+	if err := c.holdBack(moved, rows, tasks); err != nil {
+		return nil, err
+	}
 	there := map[int64]bool{}
 	for _, id := range moved {
 		there[id] = true

@@ -113,6 +113,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		return err
 	})
 	if err == nil && len(out.Jobs) > 0 {
+		s.link(ctx, out.Jobs)
 		s.tellClaimed(out)
 	}
 	return out, limited, err
@@ -257,11 +258,15 @@ func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belf
 	if err != nil {
 		return out, err
 	}
+	rows, secrets, err := c.equip(rows, tasks)
+	if err != nil {
+		return out, err
+	}
 	for i := range rows {
 		j := &rows[i].Job
 		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(*j)
 		j.Attempt++
-		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: tasks[rows[i].TaskID]})
+		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: tasks[rows[i].TaskID], Secrets: secrets[j.ID]})
 	}
 	c.wake(topicJobs)
 	return out, nil

@@ -293,6 +293,9 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	if len(ins) == 0 {
 		return nil, nil
 	}
+	if err := c.holdNew(ins); err != nil {
+		return nil, err
+	}
 	rows := make([]newJobRow, len(ins))
 	for i, in := range ins {
 		if in.Kind == "" { // nobody would ever take it

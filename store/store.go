@@ -36,6 +36,10 @@ type Options struct {
 	// Vet, if set, says what is wrong with a task beyond what the root can
 	// tell: expressions and selectors that do not compile.
 	Vet func(belfry.Task) error
+	// Bytes is where artifacts lie. Without it programs cannot be uploaded.
+	Bytes Bytes
+	// Sealer hides secrets. Without it none can be kept.
+	Sealer Sealer
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
@@ -68,6 +72,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Keep.Jobs == 0 {
 		o.Keep.Jobs = 1_000_000
+	}
+	if o.Keep.Uploads == 0 {
+		o.Keep.Uploads = belfry.DefaultUploadWait
 	}
 	if o.Keep.Results == 0 {
 		o.Keep.Results = 7 * 24 * time.Hour

@@ -144,16 +144,19 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.checkQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
+	if err := c.referTask(t); err != nil {
+		return t, err
+	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return t, err
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.now, c.now
 	n, err := c.tx.Exec(c.ctx, `
-		insert into tasks (id, namespace, name, kind, queue, tags, generation, doc, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, 1, $7, $8, $8)
+		insert into tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8)
 		on conflict (namespace, name) do nothing`,
-		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now))
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t))
 	if err != nil {
 		return t, err
 	}
@@ -199,18 +202,32 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if err := c.checkCycle(t); err != nil {
 		return t, err
 	}
+	if err := c.referTask(t); err != nil {
+		return t, err
+	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
 		update tasks
-		set kind = $2, queue = $3, tags = $4, generation = generation + 1, doc = $5, updated_at = $6
-		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now)); err != nil {
+		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6
+		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t)); err != nil {
 		return t, err
+	}
+	another := artifactOf(old) != artifactOf(t)
+	if another && old.Kind == belfry.KindProgram {
+		if err := c.leaveArtifact(old); err != nil {
+			return t, err
+		}
 	}
 	if old.Kind != t.Kind { // who may claim its jobs depends on the kind; a cycle under way stays one
 		if _, err := c.tx.Exec(c.ctx, `
 			update jobs
 			set kind = $2
 			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind)); err != nil {
+			return t, err
+		}
+	}
+	if another && t.Kind == belfry.KindProgram {
+		if err := c.holdOf(t); err != nil {
 			return t, err
 		}
 	}
@@ -247,6 +264,9 @@ func (c *change) deleteTask(t belfry.Task) error {
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `delete from tasks where id = $1`, t.ID); err != nil {
+		return err
+	}
+	if err := c.letGo(t); err != nil {
 		return err
 	}
 	return c.audit("delete", "task", t.Namespace, t.Name, "", t.Redacted(), nil)
@@ -292,6 +312,11 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 
 // nameWhere selects a namespace and, after a cursor, the names beyond it.
 func nameWhere(namespace string, p belfry.Paging) (*where, int, error) {
+	return pairWhere(namespace, "name", p)
+}
+
+// pairWhere is nameWhere for what is called by another column.
+func pairWhere(namespace, column string, p belfry.Paging) (*where, int, error) {
 	if namespace == "" {
 		namespace = belfry.DefaultNamespace
 	}
@@ -303,7 +328,7 @@ func nameWhere(namespace string, p belfry.Paging) (*where, int, error) {
 	w.namespace("namespace", namespace)
 	if after != nil {
 		w.args = append(w.args, after[0], after[1])
-		w.conds = append(w.conds, fmt.Sprintf("(namespace, name) > ($%d, $%d)", len(w.args)-1, len(w.args)))
+		w.conds = append(w.conds, fmt.Sprintf("(namespace, %s) > ($%d, $%d)", column, len(w.args)-1, len(w.args)))
 	}
 	return w, p.Bound(), nil
 }

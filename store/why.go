@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -102,7 +103,7 @@ func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why
 		at += " since " + member.ClaimedAt.Format(time.RFC3339)
 	}
 	done := fmt.Sprintf("%d of %d members are done", run.Position(), len(run.Members))
-	check := belfry.Check{Name: "member " + run.Current + " runs", OK: member.State == belfry.JobRunning || member.State == belfry.JobWaiting, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
+	check := belfry.Check{Name: "member " + run.Current + " runs", OK: member.State == belfry.JobRunning || member.State == belfry.JobWaiting && member.Kind == belfry.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
 	w.Summary = fmt.Sprintf("Its members run: %s, and it is at %s: job %d is %s.", done, run.Current, id, at)
 	if run.WaitsFor != 0 {
 		check = belfry.Check{Name: "no other cycle runs member " + run.Current, Detail: check.Detail, Fix: fmt.Sprintf("wait until it ends: belfry job wait %d", id)}
@@ -126,6 +127,11 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	workers, err := collect(ctx, tx, s.scanSession, `select `+sessionColumns+` from sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
 	if err != nil {
 		return err
+	}
+	if row.Kind == belfry.KindProgram {
+		if err := s.whyProgram(ctx, tx, row, w); err != nil {
+			return err
+		}
 	}
 	w.Checks = append(w.Checks,
 		dueCheck(row.Job, now),
@@ -155,7 +161,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 }
 
 func dueCheck(j belfry.Job, now time.Time) belfry.Check {
-	c := belfry.Check{Name: "its time has come", OK: j.State == belfry.JobReady, Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
+	c := belfry.Check{Name: "its time has come", OK: j.State == belfry.JobReady || j.State == belfry.JobWaiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
 	if j.Failures > 0 && !c.OK {
 		c.Detail += fmt.Sprintf(", for its next try after %d failed: %s", j.Failures, j.Error)
 	}
@@ -236,4 +242,34 @@ func (s *Store) whyBehind(ctx context.Context, tx Tx, j belfry.Job, stats belfry
 	w.Checks = append(w.Checks, belfry.Check{Name: "no job goes first", OK: ahead == 0,
 		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
 	return err
+}
+
+// whyProgram looks for what a program cannot start without.
+func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *belfry.Why) error {
+	tasks, err := s.tasksByID(ctx, tx, []int64{row.TaskID})
+	if err != nil {
+		return err
+	}
+	g := tasks[row.TaskID].Program
+	if g == nil {
+		return nil
+	}
+	uploaded := belfry.Check{Name: "its program is uploaded", OK: row.State != belfry.JobWaiting, Detail: "artifact " + g.SHA256,
+		Fix: fmt.Sprintf("belfry program push FILE --name %s", row.Task)}
+	if !uploaded.OK {
+		uploaded.Detail = fmt.Sprintf("it waits for the upload of %s, %d bytes", g.SHA256, g.Size)
+	}
+	w.Checks = append(w.Checks, uploaded)
+	if len(g.Secrets) == 0 {
+		return nil
+	}
+	names := slices.Compact(slices.Sorted(maps.Values(g.Secrets)))
+	there, err := collect(ctx, tx, scanString, `select name from secrets where namespace = $1 and `+s.sql.In("name", 2), row.Namespace, s.sql.List(names))
+	if err != nil {
+		return err
+	}
+	for _, name := range without(names, there) {
+		w.Checks = append(w.Checks, belfry.Check{Name: "secret " + name + " is there", Detail: "its program wants it", Fix: "belfry secret set " + name})
+	}
+	return nil
 }

@@ -71,6 +71,7 @@ type bench struct {
 	ctx   context.Context
 	st    *store.Store
 	clock *Clock
+	shelf *Shelf
 }
 
 // Run runs every case on stores that open makes.
@@ -89,8 +90,8 @@ func Run(t *testing.T, open Open) {
 
 func newBench(t *testing.T, open Open) *bench {
 	t.Helper()
-	b := &bench{T: t, ctx: t.Context(), clock: NewClock()}
-	b.st = open(t, store.Options{Clock: b.clock.Now})
+	b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf()}
+	b.st = open(t, store.Options{Clock: b.clock.Now, Bytes: b.shelf, Sealer: newSealer(t)})
 	return b
 }
 

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// putOff is how long a job waits whose secrets cannot be opened, which an
+// operator has to mend.
+const putOff = time.Minute
+
+// equip gives leased jobs of programs the secrets that they start with, by job.
+// Those that cannot start lose their lease again: the artifact is not there any
+// more because the task was edited, or a secret is missing.
+func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, map[int64]map[string]string, error) {
+	var programs []int64
+	for i := range rows {
+		if rows[i].Kind == belfry.KindProgram {
+			programs = append(programs, rows[i].TaskID)
+		}
+	}
+	if len(programs) == 0 {
+		return rows, nil, nil
+	}
+	missing, err := c.unposted(unique(programs))
+	if err != nil {
+		return nil, nil, err
+	}
+	given := map[int64]map[string]string{}
+	var held, left []int64
+	var ends []ending
+	kept := rows[:0:len(rows)]
+	for _, j := range rows {
+		g := tasks[j.TaskID].Program
+		switch {
+		case j.Kind != belfry.KindProgram || g == nil:
+			kept = append(kept, j)
+			continue
+		case missing[j.TaskID]:
+			held = append(held, j.ID)
+			left = append(left, j.ID)
+			continue
+		}
+		values, lacks, err := c.secretsOf(j.Namespace, *g)
+		switch {
+		case err != nil:
+			c.s.opt.Logger.Warn("secrets of a program cannot be opened, put off", "job", j.ID, "error", err)
+			if err := c.putOff(j.ID, err); err != nil {
+				return nil, nil, err
+			}
+			left = append(left, j.ID)
+		case len(lacks) > 0:
+			ends = append(ends, ending{row: j, settled: belfry.Settlement{
+				State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Failures: j.Failures, Snoozes: j.Snoozes,
+				Error: fmt.Sprintf("its program wants secret %q, which is not there: belfry secret set %s", lacks[0], lacks[0]),
+			}})
+			left = append(left, j.ID)
+		default:
+			given[j.ID] = values
+			kept = append(kept, j)
+		}
+	}
+	if len(left) == 0 {
+		return kept, given, nil
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
+		return nil, nil, err
+	}
+	if err := c.hold(held); err != nil {
+		return nil, nil, err
+	}
+	if len(ends) == 0 {
+		return kept, given, nil
+	}
+	return kept, given, c.end(ends, true)
+}
+
+// secretsOf answers the variables of a program with their values, and the
+// secrets that are not there.
+func (c *change) secretsOf(namespace string, g belfry.Program) (values map[string]string, missing []string, err error) {
+	if len(g.Secrets) == 0 {
+		return nil, nil, nil
+	}
+	byName, missing, err := c.openSecrets(namespace, slices.Compact(slices.Sorted(maps.Values(g.Secrets))))
+	if err != nil || len(missing) > 0 {
+		return nil, missing, err
+	}
+	values = make(map[string]string, len(g.Secrets))
+	for variable, name := range g.Secrets {
+		values[variable] = byName[name]
+	}
+	return values, nil, nil
+}
+
+// putOff makes a job try again later. No attempt was made, and none is counted.
+func (c *change) putOff(id int64, why error) error {
+	text, _ := belfry.CleanText("its secrets cannot be opened: "+why.Error(), belfry.MaxError)
+	_, err := c.tx.Exec(c.ctx, `update jobs set state = 'scheduled', ready_at = 0, due_at = $2, error = $3 where id = $1`, id, micros(c.now.Add(putOff)), text)
+	c.wake(topicEngine)
+	return err
+}
+
+// link adds where their bytes are to jobs of programs. A store that cannot be
+// asked now leaves them without: the worker then says that it was no fault of
+// the task.
+func (s *Store) link(ctx context.Context, jobs []belfry.LeasedJob) {
+	for i := range jobs {
+		g := jobs[i].Task.Program
+		if g == nil || jobs[i].Job.Kind != belfry.KindProgram {
+			continue
+		}
+		bytes, err := s.bytes()
+		if err == nil {
+			var link belfry.SignedRequest
+			if link, err = bytes.SignGet(ctx, g.SHA256, belfry.DownloadLink); err == nil {
+				jobs[i].Artifact = &link
+			}
+		}
+		if err != nil {
+			s.opt.Logger.Warn("no link to a program", "job", jobs[i].Job.ID, "sha256", g.SHA256, "error", err)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// How bytes are collected.
+//
+// A reference is a row: of an artifact, or of whatever else names bytes by their
+// digest and is known to artifactsInUse. Who relies on bytes commits the
+// reference first, asks then whether they are being removed, and looks for them
+// last. Who removes bytes commits that he begins, asks then again whether there
+// is a reference, and removes them last. So either he sees the reference, or the
+// other sees that he has begun, whatever happens in between and on which node.
+
+// removalDead is the age from which a removal is one whose node has died. A
+// single one takes a minute at most.
+const removalDead = 10 * time.Minute
+
+// notBeingRemoved refuses to rely on bytes that are being removed now.
+func (s *Store) notBeingRemoved(ctx context.Context, digest string) error {
+	return s.db.Read(ctx, func(tx Tx) error {
+		_, found, err := first(ctx, tx, scanInt, `select begun_at from artifact_removals where sha256 = $1`, digest)
+		if err == nil && found {
+			err = belfry.Errorf(belfry.Unavailable, "older bytes of artifact %s are being removed just now", digest).WithHint("try again in a minute")
+		}
+		return err
+	})
+}
+
+// ArtifactsInUse answers which of some digests anything refers to.
+func (s *Store) ArtifactsInUse(ctx context.Context, digests []string) (used []string, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		used, err = s.artifactsInUse(ctx, tx, digests)
+		return err
+	})
+	return used, err
+}
+
+// references are the queries that find digests which something refers to, with
+// the column to compare. Every kind of reference stands here.
+var references = []struct{ query, column string }{
+	{`select sha256 from artifacts where `, "sha256"}, // of tasks, of uploads under way, and of attempts within retention
+}
+
+func (s *Store) artifactsInUse(ctx context.Context, tx Tx, digests []string) ([]string, error) {
+	var used []string
+	for _, r := range references {
+		found, err := collect(ctx, tx, scanString, r.query+s.sql.In(r.column, 1), s.sql.List(digests))
+		if err != nil {
+			return nil, err
+		}
+		used = append(used, found...)
+	}
+	return unique(used), nil
+}
+
+// pruneBatch bounds the artifacts that are given up in one transaction.
+const pruneBatch = 500
+
+// PruneArtifacts gives up artifacts that no task names: those that were never
+// uploaded [Keep.Uploads] after they were announced or let go of, and the others
+// when no attempt within retention can have run them. It does a bounded part.
+func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
+	err = s.write(ctx, "prune artifacts", func(c *change) error {
+		unposted, posted := micros(c.now.Add(-s.opt.Keep.Uploads)), micros(c.now.Add(-max(s.opt.Keep.Age, 24*time.Hour)))
+		// A task that is saved now holds the row that it names, and is seen once we
+		// have it: whether there is one is asked again under the lock.
+		rows, err := collect(ctx, c.tx, scanArtifact, `
+			select `+artifactColumns+`
+			from artifacts a
+			where (a.posted_at = 0 and a.created_at < $1 and a.freed_at < $1 or a.posted_at > 0 and a.posted_at < $2 and a.freed_at < $2)
+				and not exists (select 1 from tasks t where t.namespace = a.namespace and t.artifact = a.sha256 and t.artifact <> '')
+			order by a.namespace, a.sha256
+			limit $3`+s.sql.SkipLocked("a"), unposted, posted, pruneBatch)
+		if err != nil {
+			return err
+		}
+		more = len(rows) == pruneBatch
+		for _, a := range rows {
+			n, err := c.tx.Exec(ctx, `
+				delete from artifacts
+				where namespace = $1 and sha256 = $2
+					and not exists (select 1 from tasks t where t.namespace = $1 and t.artifact = $2 and t.artifact <> '')`, a.Namespace, a.SHA256)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue
+			}
+			if err := c.audit("collect", "artifact", a.Namespace, a.SHA256, "no task names it", a, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return more, err
+}
+
+// BeginRemoval answers which of some digests may be removed: nothing refers to
+// them, and nobody will rely on their bytes until [Store.EndRemoval].
+func (s *Store) BeginRemoval(ctx context.Context, digests []string) (free []string, err error) {
+	used, err := s.ArtifactsInUse(ctx, digests)
+	if err != nil {
+		return nil, err
+	}
+	digests = without(digests, used)
+	if len(digests) == 0 {
+		return nil, nil
+	}
+	type row struct {
+		Sha256 string `json:"sha256"`
+	}
+	err = s.write(ctx, "begin removal", func(c *change) error {
+		rows := make([]row, len(digests))
+		for i, d := range digests {
+			rows[i] = row{d}
+		}
+		from, args := s.sql.Table(3, "t", BatchOf(rows))
+		free, err = collect(ctx, c.tx, scanString, `
+			insert into artifact_removals (sha256, begun_at)
+			select sha256, $1
+			from `+from+`
+			where true
+			on conflict (sha256) do update
+			set begun_at = excluded.begun_at
+			where artifact_removals.begun_at < $2
+			returning sha256`, append([]any{micros(c.now), micros(c.now.Add(-removalDead))}, args...)...)
+		return err
+	})
+	if err != nil || len(free) == 0 {
+		return nil, err
+	}
+	if used, err = s.ArtifactsInUse(ctx, free); err != nil || len(used) == 0 {
+		return free, err
+	}
+	return without(free, used), s.EndRemoval(ctx, used)
+}
+
+// EndRemoval says that a removal is over, whatever came of it.
+func (s *Store) EndRemoval(ctx context.Context, digests []string) error {
+	if len(digests) == 0 {
+		return nil
+	}
+	return s.write(ctx, "end removal", func(c *change) error {
+		_, err := c.tx.Exec(ctx, `delete from artifact_removals where `+c.sql.In("sha256", 1), c.sql.List(digests))
+		return err
+	})
+}
+
+func without(all, some []string) []string {
+	var rest []string
+	for _, v := range all {
+		if !slices.Contains(some, v) {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}

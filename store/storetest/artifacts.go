@@ -1,0 +1,463 @@
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// digestOf is the digest of a text, and its size stands for the bytes'.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// runs makes a task a program of a text.
+func runs(text string) func(*belfry.Task) {
+	return func(t *belfry.Task) {
+		t.Kind, t.Program = belfry.KindProgram, &belfry.Program{SHA256: digestOf(text), Size: int64(len(text))}
+	}
+}
+
+// edit replaces a task.
+func (b *bench) edit(name string, change ...func(*belfry.Task)) belfry.Task {
+	b.Helper()
+	t := belfry.Task{Name: name, Kind: belfry.KindFunc, Retry: belfry.Retry{Jitter: -1}}
+	for _, fn := range change {
+		fn(&t)
+	}
+	return must(b.st.UpdateTask(b.ctx, t))(b)
+}
+
+// upload brings the bytes of a text and confirms them.
+func (b *bench) upload(text string) belfry.Artifact {
+	b.Helper()
+	b.shelf.Put(digestOf(text), int64(len(text)))
+	return must(b.st.ConfirmArtifact(b.ctx, "default", digestOf(text)))(b)
+}
+
+// runner opens a session that runs programs.
+func (b *bench) runner() belfry.Session {
+	b.Helper()
+	return must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{
+		Name: "runner", Kinds: []belfry.Kind{belfry.KindProgram, belfry.KindFunc}, Queues: map[string]int{"default": 10}, TTL: belfry.MaxSessionTTL,
+		Has: belfry.Has{OS: "linux", Arch: "amd64", Isolation: belfry.IsolationGVisor, Network: true},
+	}))(b)
+}
+
+func init() {
+	add("an artifact is announced, confirmed, listed and deleted", func(b *bench) {
+		a := belfry.Artifact{SHA256: strings.ToUpper(digestOf("one")), Size: 3}
+		up := must(b.st.CreateArtifact(b.ctx, a))(b)
+		if up.Link == nil || up.Link.Method != "PUT" || up.Artifact.SHA256 != digestOf("one") || !up.Artifact.PostedAt.IsZero() || !up.Artifact.CreatedAt.Equal(Epoch) {
+			b.Fatalf("%+v", up)
+		}
+		want(b, "another link", must(b.st.CreateArtifact(b.ctx, a))(b).Link != nil, true)
+		_, err := b.st.ConfirmArtifact(b.ctx, "default", digestOf("one"))
+		wantCode(b, err, belfry.Conflict, "not arrived")
+		b.shelf.Put(digestOf("one"), 4)
+		_, err = b.st.ConfirmArtifact(b.ctx, "default", digestOf("one"))
+		wantCode(b, err, belfry.Conflict, "4 bytes, not 3")
+		b.clock.Move(time.Minute)
+		posted := b.upload("one")
+		want(b, "posted", posted.PostedAt, Epoch.Add(time.Minute))
+		b.clock.Move(time.Minute)
+		want(b, "confirmed again", jsonOf(b.upload("one")), jsonOf(posted))
+		want(b, "a link for what is there", must(b.st.CreateArtifact(b.ctx, a))(b).Link == nil, true)
+		b.shelf.Delete(digestOf("one"))
+		want(b, "a link for what has gone", must(b.st.CreateArtifact(b.ctx, a))(b).Link != nil, true)
+
+		_, err = b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digestOf("one"), Size: 5})
+		wantCode(b, err, belfry.Conflict, "3 bytes, not 5")
+		_, err = b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: "../" + digestOf("one")[3:], Size: 5})
+		wantCode(b, err, belfry.Invalid, "sha256")
+		_, err = b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digestOf("one"), Size: belfry.MaxArtifact + 1})
+		wantCode(b, err, belfry.Invalid, "size")
+		_, err = b.st.ConfirmArtifact(b.ctx, "other", digestOf("one"))
+		wantCode(b, err, belfry.NotFound, digestOf("one"))
+		_, err = b.st.Artifact(b.ctx, "other", digestOf("one"))
+		wantCode(b, err, belfry.NotFound, digestOf("one"))
+
+		b.task("t", runs("one"))
+		want(b, "tasks", jsonOf(must(b.st.Artifact(b.ctx, "default", digestOf("one")))(b).Tasks), `["t"]`)
+		for i := range 6 {
+			must(b.st.CreateArtifact(b.ctx, belfry.Artifact{Namespace: []string{"a", "b"}[i%2], SHA256: digestOf(fmt.Sprint(i)), Size: 1}))(b)
+		}
+		for _, limit := range []int{1, 3, 1000} {
+			want(b, "all", len(all(b, limit, func(p belfry.Paging) (belfry.Page[belfry.Artifact], error) {
+				return b.st.Artifacts(b.ctx, belfry.DocumentFilter{Namespace: belfry.AnyNamespace, Paging: p})
+			}, func(a belfry.Artifact) string { return a.Namespace + a.SHA256 })), 7)
+		}
+		want(b, "of one", len(must(b.st.Artifacts(b.ctx, belfry.DocumentFilter{Namespace: "a"}))(b).Items), 3)
+		wantCode(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")), belfry.Conflict, `task "t"`)
+		ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
+		ok(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")))
+		wantCode(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")), belfry.NotFound)
+	})
+
+	add("a task and its artifact agree on the size", func(b *bench) {
+		must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digestOf("one"), Size: 30}))(b)
+		_, err := b.st.CreateTask(b.ctx, belfry.Task{Name: "t", Program: &belfry.Program{SHA256: digestOf("one"), Size: 3}})
+		wantCode(b, err, belfry.Conflict, "30 bytes, not 3", "announced", `task "t"`)
+		b.task("other", runs("two"))
+		_, err = b.st.UpdateTask(b.ctx, belfry.Task{Name: "other", Program: &belfry.Program{SHA256: digestOf("one"), Size: 3}})
+		wantCode(b, err, belfry.Conflict, "30 bytes, not 3")
+		ok(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")))
+		b.task("t", runs("one"))
+	})
+
+	add("a job of a program waits for its upload, whatever asked for it, and no longer", func(b *bench) {
+		b.task("t", runs("one"))
+		b.task("other", runs("other"))
+		b.schedule("s", "t", every(time.Minute), overlap(belfry.OverlapAllow))
+		now := b.enqueue(belfry.NewJob{Task: "t"})
+		later := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Hour)})
+		stays := b.enqueue(belfry.NewJob{Task: "other"})
+		manual := must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+		b.clock.Move(time.Minute)
+		want(b, "fired", b.fire().Jobs > 0, true)
+		fired := b.jobsOf("s")
+		waiting := []int64{now.ID, later.ID, stays.ID, manual.ID}
+		for _, j := range fired {
+			waiting = append(waiting, j.ID)
+		}
+		s := b.runner()
+		for _, id := range waiting {
+			b.wantState(id, belfry.JobWaiting)
+		}
+		b.clock.Move(10 * time.Minute)
+		want(b, "due, and not promoted", b.promote(), 0)
+		want(b, "claimed", len(b.claim(s, 10).Jobs), 0)
+		w := must(b.st.Why(b.ctx, "default", now.ID))(b)
+		if !strings.Contains(w.Summary, "waits for the upload of "+digestOf("one")) || !strings.Contains(w.Next, "program push") {
+			b.Fatalf("%s\n%s", w.Summary, w.Next)
+		}
+		b.upload("one")
+		b.wantState(later.ID, belfry.JobScheduled)
+		b.wantState(stays.ID, belfry.JobWaiting)
+		b.wantState(now.ID, belfry.JobReady)
+		got := b.claim(s, 10).Jobs
+		want(b, "claimed", len(got), 1+1+len(fired)-1) // one enqueued, one triggered, and those fired, of which the triggered is one
+		want(b, "what was due first goes first", got[0].Job.ID, now.ID)
+		if got[0].Artifact == nil || got[0].Artifact.Method != "GET" || !strings.Contains(got[0].Artifact.URL, digestOf("one")) {
+			b.Fatalf("%+v", got[0].Artifact)
+		}
+		b.clock.Move(time.Hour)
+		want(b, "promoted when due", b.promote(), 1)
+		fresh := b.enqueue(belfry.NewJob{Task: "t"})
+		b.wantState(fresh.ID, belfry.JobReady)
+	})
+
+	add("jobs that wait for an upload count for the overlap, and end like others", func(b *bench) {
+		b.task("t", runs("one"))
+		b.schedule("s", "t", every(time.Minute))
+		for range 3 {
+			b.clock.Move(time.Minute)
+			b.fire()
+		}
+		jobs := b.jobsOf("s")
+		want(b, "jobs", len(jobs), 1)
+		b.wantState(jobs[0].ID, belfry.JobWaiting)
+		skipped := 0
+		for _, o := range b.occurrences("s") {
+			if o.Decision == belfry.DecidedSkipped {
+				skipped++
+			}
+		}
+		want(b, "left out meanwhile", skipped >= 1, true)
+		b.cancel(jobs[0].ID)
+		b.wantState(jobs[0].ID, belfry.JobCanceled)
+		b.redrive(jobs[0].ID)
+		b.wantState(jobs[0].ID, belfry.JobWaiting)
+		must(b.st.PauseSchedule(b.ctx, "default", "s", "because"))(b)
+		b.wantState(jobs[0].ID, belfry.JobSkipped)
+		b.redrive(jobs[0].ID)
+		b.upload("one")
+		b.wantState(jobs[0].ID, belfry.JobReady)
+		other := b.enqueue(belfry.NewJob{Task: "t"})
+		ok(b, b.st.DeleteSchedule(b.ctx, "default", "s"))
+		ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
+		b.wantState(other.ID, belfry.JobSkipped)
+	})
+
+	add("an edit to an artifact that is not there makes jobs wait, and back lets them go", func(b *bench) {
+		b.task("t", runs("one"), func(t *belfry.Task) { t.Retry.MaxAttempts = 3 })
+		b.upload("one")
+		s := b.runner()
+		ready := b.enqueue(belfry.NewJob{Task: "t", Input: []byte(`1`)})
+		running := b.claim(s, 1).Jobs[0]
+		want(b, "running", running.Job.ID, ready.ID)
+		idle := b.enqueue(belfry.NewJob{Task: "t"})
+		later := b.enqueue(belfry.NewJob{Task: "t", Delay: belfry.Duration(time.Hour)})
+		retries := func(t *belfry.Task) { t.Retry.MaxAttempts = 3 }
+		b.edit("t", runs("two"), retries)
+		b.wantState(idle.ID, belfry.JobWaiting)
+		b.wantState(later.ID, belfry.JobWaiting)
+		b.wantState(running.Job.ID, belfry.JobRunning)
+		// Its next try is under the new one, which is not there: it is seen at the claim.
+		want(b, "retried", b.finish(s, running, belfry.OutcomeError).State, belfry.JobScheduled)
+		b.clock.Move(time.Minute)
+		want(b, "promoted", b.promote(), 1)
+		b.renew(s)
+		want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
+		j := b.wantState(running.Job.ID, belfry.JobWaiting)
+		want(b, "attempts", j.Attempt, 1)
+		b.edit("t", runs("one"), retries)
+		for _, id := range []int64{idle.ID, running.Job.ID} {
+			b.wantState(id, belfry.JobReady)
+		}
+		b.wantState(later.ID, belfry.JobScheduled)
+		b.edit("t", runs("two"), retries)
+		b.wantState(idle.ID, belfry.JobWaiting)
+		b.edit("t") // a func
+		b.wantState(idle.ID, belfry.JobReady)
+		want(b, "kind", b.job(idle.ID).Kind, belfry.KindFunc)
+		b.edit("t", runs("three"))
+		b.wantState(idle.ID, belfry.JobWaiting)
+		b.edit("t", runs("two"))
+		b.wantState(idle.ID, belfry.JobWaiting)
+		b.upload("two")
+		b.wantState(idle.ID, belfry.JobReady)
+		want(b, "runs what its task names at the claim", b.claim(s, 1).Jobs[0].Task.Program.SHA256, digestOf("two"))
+	})
+
+	add("a member of a cycle waits for its upload, and the cycle goes on", func(b *bench) {
+		b.task("a", runs("one"))
+		r := b.ring("ring", belfry.Member{Task: "a"}, belfry.Member{Task: "b"})
+		j := r.run("ring")
+		b.wantState(j.ID, belfry.JobWaiting)
+		run := must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run
+		b.wantState(run.MemberJob, belfry.JobWaiting)
+		if w := must(b.st.Why(b.ctx, "default", run.MemberJob))(b); !strings.Contains(w.Summary, "waits for the upload") {
+			b.Fatal(w.Summary)
+		}
+		b.upload("one")
+		b.wantState(j.ID, belfry.JobWaiting)
+		s := b.runner()
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		b.wantState(run.MemberJob, belfry.JobSucceeded)
+		want(b, "the next", must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run.Current, "b")
+	})
+
+	add("a backfill of a program waits for its upload", func(b *bench) {
+		b.task("t", runs("one"))
+		b.schedule("s", "t", every(time.Hour), func(s *belfry.Schedule) { s.Start = Epoch.Add(-10 * time.Hour) })
+		must(b.st.StartBackfill(b.ctx, belfry.Backfill{Schedule: "s", From: Epoch.Add(-3 * time.Hour), To: Epoch.Add(-time.Hour)}))(b)
+		for must(b.st.Refill(b.ctx))(b) {
+		}
+		jobs := b.jobsOf("s")
+		want(b, "jobs", len(jobs) > 0, true)
+		for _, j := range jobs {
+			want(b, "state", j.State, belfry.JobWaiting)
+		}
+		b.upload("one")
+		want(b, "ready", b.count(`select count(*) from jobs where state = 'ready'`), int64(len(jobs)))
+	})
+
+	add("a secret is kept sealed, opened for a program, and shown to nobody", func(b *bench) {
+		k := must(b.st.SetSecret(b.ctx, "", "db", "hunter2"))(b)
+		want(b, "namespace", k.Namespace, "default")
+		b.task("t", runs("one"), func(t *belfry.Task) { t.Program.Secrets = map[string]string{"PASSWORD": "db", "AGAIN": "db", "KEY": "key"} })
+		b.upload("one")
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		if w := must(b.st.Why(b.ctx, "default", j.ID))(b); !strings.Contains(w.Summary+w.Next, "belfry secret set key") && !strings.Contains(jsonOf(w.Checks), "belfry secret set key") {
+			b.Fatal(jsonOf(w))
+		}
+		s := b.runner()
+		want(b, "claimed without", len(b.claim(s, 5).Jobs), 0)
+		failed := b.wantState(j.ID, belfry.JobFailed)
+		if failed.Reason != belfry.ReasonNoRetry || !strings.Contains(failed.Error, `"key"`) {
+			b.Fatalf("%+v", failed)
+		}
+		must(b.st.SetSecret(b.ctx, "default", "key", "k1"))(b)
+		b.redrive(j.ID)
+		got := b.claim(s, 5).Jobs
+		want(b, "claimed", len(got), 1)
+		want(b, "given", jsonOf(got[0].Secrets), `{"AGAIN":"hunter2","KEY":"k1","PASSWORD":"hunter2"}`)
+		b.finish(s, got[0], belfry.OutcomeError, func(f *belfry.Finish) { f.NoRetry = true })
+		must(b.st.SetSecret(b.ctx, "default", "db", "hunter3"))(b)
+		b.redrive(j.ID)
+		want(b, "the new one", b.claim(s, 5).Jobs[0].Secrets["PASSWORD"], "hunter3")
+
+		page := must(b.st.KeptSecrets(b.ctx, belfry.DocumentFilter{Namespace: "default"}))(b)
+		want(b, "secrets", len(page.Items), 2)
+		want(b, "used by", jsonOf(page.Items[0].Tasks), `["t"]`)
+		audit := must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1000}}))(b)
+		export := must(b.st.Export(b.ctx, "default"))(b)
+		for _, shown := range []any{page, audit, export, must(b.st.Task(b.ctx, "default", "t"))(b), b.job(j.ID)} {
+			if strings.Contains(jsonOf(shown), "hunter") {
+				b.Fatalf("shown: %s", jsonOf(shown))
+			}
+		}
+		want(b, "in the clear", b.count(`select count(*) from secrets where sealed like '%hunter%'`), 0)
+		wantCode(b, b.st.DeleteSecret(b.ctx, "default", "db"), belfry.Conflict, `task "t"`)
+		for _, bad := range []belfry.Secret{"", belfry.Secret(strings.Repeat("x", belfry.MaxSecret+1)), "hunter\x00", belfry.Redacted} {
+			_, err := b.st.SetSecret(b.ctx, "default", "db", bad)
+			wantCode(b, err, belfry.Invalid, "value")
+		}
+		ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
+		ok(b, b.st.DeleteSecret(b.ctx, "default", "db"))
+		wantCode(b, b.st.DeleteSecret(b.ctx, "default", "db"), belfry.NotFound, "db")
+	})
+
+	add("the key of secrets is changed, and all of them open", func(b *bench) {
+		for i := range 7 {
+			must(b.st.SetSecret(b.ctx, "default", fmt.Sprint("s", i), belfry.Secret(fmt.Sprint("v", i))))(b)
+		}
+		before := must(b.st.RotateSecrets(b.ctx))(b)
+		want(b, "sealed anew", before.Sealed, 7)
+		after := must(b.st.RotateSecrets(b.ctx))(b)
+		if after.Key == before.Key || after.Sealed != 7 {
+			b.Fatalf("%+v %+v", before, after)
+		}
+		want(b, "under one key", b.count(`select count(*) from secrets where key_name = $1`, after.Key), 7)
+		b.task("t", runs("one"), func(t *belfry.Task) { t.Program.Secrets = map[string]string{"A": "s3"} })
+		b.upload("one")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		want(b, "opens", b.claim(b.runner(), 1).Jobs[0].Secrets["A"], "v3")
+		b.sql(`update secrets set sealed = (select sealed from secrets where name = 's4') where name = 's3'`)
+		j := b.enqueue(belfry.NewJob{Task: "t"})
+		other := b.enqueue(belfry.NewJob{Task: "func", Kind: belfry.KindFunc})
+		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram, belfry.KindFunc}, Funcs: []string{"func"},
+			Queues: map[string]int{"default": 10}, Has: belfry.Has{OS: "linux", Arch: "amd64", Isolation: belfry.IsolationGVisor}}))(b)
+		got := b.claim(s, 10).Jobs
+		if len(got) != 1 || got[0].Job.ID != other.ID {
+			b.Fatalf("one that cannot be opened holds up others: %+v", got)
+		}
+		put := b.wantState(j.ID, belfry.JobScheduled)
+		if !strings.Contains(put.Error, "cannot be opened") || strings.Contains(put.Error, "v4") {
+			b.Fatal(put.Error)
+		}
+	})
+
+	add("artifacts that nothing names are given up in time, and their bytes may go", func(b *bench) {
+		for _, name := range []string{"never", "posted", "freed", "named", "waits"} {
+			must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digestOf(name), Size: int64(len(name))}))(b)
+		}
+		must(b.st.CreateArtifact(b.ctx, belfry.Artifact{Namespace: "other", SHA256: digestOf("posted"), Size: 6}))(b)
+		b.task("named", runs("named"))
+		b.task("waits", runs("waits"))
+		b.task("freed", runs("freed"))
+		for _, name := range []string{"posted", "freed", "named"} {
+			b.upload(name)
+		}
+		free := func(name string) bool {
+			got := must(b.st.BeginRemoval(b.ctx, []string{digestOf(name)}))(b)
+			ok(b, b.st.EndRemoval(b.ctx, got))
+			return len(got) == 1
+		}
+		prune := func() {
+			for must(b.st.PruneArtifacts(b.ctx))(b) {
+			}
+		}
+		want(b, "unknown bytes", free("nobody's"), true)
+		b.clock.Move(25 * time.Hour)
+		prune()
+		want(b, "never uploaded", free("never"), true)
+		want(b, "a task waits for it", free("waits"), false)
+		want(b, "posted", free("posted"), false)
+		b.clock.Move(20 * 24 * time.Hour)
+		b.edit("freed")
+		b.clock.Move(11 * 24 * time.Hour) // after thirty days
+		prune()
+		want(b, "posted and named by nobody", free("posted"), true)
+		want(b, "let go of a while ago", free("freed"), false)
+		want(b, "named", free("named"), false)
+		b.clock.Move(20 * 24 * time.Hour)
+		prune()
+		want(b, "let go of long ago", free("freed"), true)
+		want(b, "in use", jsonOf(must(b.st.ArtifactsInUse(b.ctx, []string{digestOf("named"), digestOf("freed")}))(b)), jsonOf([]string{digestOf("named")}))
+		want(b, "left", len(must(b.st.Artifacts(b.ctx, belfry.DocumentFilter{Namespace: "*"}))(b).Items), 2)
+	})
+
+	add("who removes bytes keeps others from relying on them, and a dead one does not for ever", func(b *bench) {
+		one := []string{digestOf("one")}
+		b.shelf.Put(one[0], 3)
+		want(b, "free", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
+		want(b, "by one at a time", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
+		must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: one[0], Size: 3}))(b)
+		_, err := b.st.ConfirmArtifact(b.ctx, "default", one[0])
+		wantCode(b, err, belfry.Unavailable, "being removed")
+		b.clock.Move(11 * time.Minute)
+		want(b, "in use", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
+		ok(b, b.st.DeleteArtifact(b.ctx, "default", one[0]))
+		want(b, "taken over", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
+		ok(b, b.st.EndRemoval(b.ctx, one))
+		b.task("t", runs("one"))
+		b.upload("one")
+	})
+
+	addNodes("an upload that is confirmed while jobs are made and their task is edited leaves none waiting", func(b *bench, nodes []*store.Store) {
+		for round := range 5 {
+			name := fmt.Sprint("t", round)
+			b.task(name, runs(name))
+			other := name + " other"
+			b.shelf.Put(digestOf(name), int64(len(name)))
+			b.shelf.Put(digestOf(other), int64(len(other)))
+			must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digestOf(other), Size: int64(len(other))}))(b)
+			b.crowd(nodes, 4, func(ctx context.Context, st *store.Store, i int) error {
+				switch i {
+				case 0:
+					_, err := st.ConfirmArtifact(ctx, "default", digestOf(name))
+					return err
+				case 1:
+					_, err := st.ConfirmArtifact(ctx, "default", digestOf(other))
+					return err
+				case 2:
+					t := belfry.Task{Name: name}
+					runs(other)(&t)
+					_, err := st.UpdateTask(ctx, t)
+					return err
+				default:
+					_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: name}, {Task: name}})
+					return err
+				}
+			})
+			want(b, "waiting", b.count(`select count(*) from jobs where state = 'waiting'`), 0)
+		}
+	})
+
+	addNodes("what is posted while bytes are collected is there", func(b *bench, nodes []*store.Store) {
+		for round := range 20 {
+			text := fmt.Sprint("bytes ", round)
+			digest, size := digestOf(text), int64(len(text))
+			b.shelf.Put(digest, size)
+			errs := make([]error, 2*len(nodes))
+			together(2*len(nodes), func(i int) {
+				st := nodes[i/2]
+				if i%2 == 0 {
+					free, err := st.BeginRemoval(b.ctx, []string{digest})
+					for _, d := range free {
+						b.shelf.Delete(d)
+					}
+					if errs[i] = err; err == nil {
+						errs[i] = st.EndRemoval(b.ctx, free)
+					}
+					return
+				}
+				if _, err := st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digest, Size: size}); err != nil {
+					errs[i] = err
+					return
+				}
+				_, err := st.ConfirmArtifact(b.ctx, "default", digest)
+				if code := belfry.CodeOf(err); code == belfry.Unavailable || code == belfry.Conflict { // being removed, or gone: its bytes are to be sent
+					err = nil
+				}
+				errs[i] = err
+			})
+			for _, err := range errs {
+				ok(b, err)
+			}
+			there := must(b.shelf.Has(b.ctx, digest, size))(b)
+			if a := must(b.st.Artifact(b.ctx, "default", digest))(b); !a.PostedAt.IsZero() && !there {
+				b.Fatalf("round %d: posted, and its bytes have been collected", round)
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package storetest
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/seal"
+	"github.com/belfry-run/belfry/store"
+)
+
+// Shelf is a store of artifacts in memory, without their bytes: what is put
+// there is right, and has a size.
+type Shelf struct {
+	mu    sync.Mutex
+	sizes map[string]int64
+}
+
+var _ store.Bytes = (*Shelf)(nil)
+
+// NewShelf makes an empty one.
+func NewShelf() *Shelf { return &Shelf{sizes: map[string]int64{}} }
+
+// Put brings bytes.
+func (s *Shelf) Put(digest string, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes[digest] = size
+}
+
+// Delete removes them.
+func (s *Shelf) Delete(digest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sizes, digest)
+}
+
+// Digests lists what is there.
+func (s *Shelf) Digests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.sizes))
+}
+
+// SignPut implements [store.Bytes].
+func (s *Shelf) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{Method: "PUT", URL: "/artifacts/" + digest}, nil
+}
+
+// SignGet implements [store.Bytes].
+func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{Method: "GET", URL: "/artifacts/" + digest}, nil
+}
+
+// Has implements [store.Bytes].
+func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, there := s.sizes[digest]
+	return there && have == size, nil
+}
+
+// Verify implements [store.Bytes].
+func (s *Shelf) Verify(_ context.Context, digest string, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, there := s.sizes[digest]
+	switch {
+	case !there:
+		return belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)
+	case have != size:
+		return belfry.Errorf(belfry.Conflict, "the artifact has %d bytes, not %d", have, size)
+	}
+	return nil
+}
+
+func newSealer(t *testing.T) store.Sealer {
+	t.Helper()
+	return &seal.File{Path: filepath.Join(t.TempDir(), "belfry.key"), Own: true}
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// A job of a program waits until the bytes of its artifact have arrived. It is
+// born waiting, and let go by whoever confirms them, in the same transaction.
+// Other kinds of jobs never come here.
+//
+// Whoever makes a job wait holds the rows of its task and of the artifact, and
+// so does whoever lets jobs go: either the job is seen, or it sees that it need
+// not wait.
+
+// unposted answers which of some tasks run an artifact that is not there. They
+// are looked at again under their locks, unless all is well.
+func (c *change) unposted(tasks []int64) (map[int64]bool, error) {
+	missing, err := c.lookUnposted(tasks)
+	if err != nil || len(missing) == 0 || c.sql.ForUpdate("t") == "" {
+		return missing, err
+	}
+	ids := c.sql.List(tasks)
+	if _, err := c.tx.Exec(c.ctx, `select t.id from tasks t where `+c.sql.In("t.id", 1)+` order by t.id`+c.sql.ForKeyShare("t"), ids); err != nil {
+		return nil, err
+	}
+	if _, err := c.tx.Exec(c.ctx, `
+		select a.sha256
+		from artifacts a
+		where (a.namespace, a.sha256) in (select t.namespace, t.artifact from tasks t where `+c.sql.In("t.id", 1)+`)
+		order by a.namespace, a.sha256`+c.sql.ForUpdate("a"), ids); err != nil {
+		return nil, err
+	}
+	return c.lookUnposted(tasks)
+}
+
+func (c *change) lookUnposted(tasks []int64) (map[int64]bool, error) {
+	ids, err := collect(c.ctx, c.tx, scanInt, `
+		select t.id
+		from tasks t
+		left join artifacts a on a.namespace = t.namespace and a.sha256 = t.artifact
+		where `+c.sql.In("t.id", 1)+` and t.artifact <> '' and coalesce(a.posted_at, 0) = 0`, c.sql.List(tasks))
+	missing := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		missing[id] = true
+	}
+	return missing, err
+}
+
+// holdNew makes new jobs of programs wait whose artifacts are not there.
+func (c *change) holdNew(ins []*insertion) error {
+	var tasks []int64
+	for _, in := range ins {
+		if in.Kind == belfry.KindProgram {
+			tasks = append(tasks, in.TaskID)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	missing, err := c.unposted(unique(tasks))
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	for _, in := range ins {
+		if in.Kind == belfry.KindProgram && missing[in.TaskID] {
+			in.State = belfry.JobWaiting
+		}
+	}
+	return nil
+}
+
+// holdBack is for jobs that were brought back.
+func (c *change) holdBack(moved []int64, rows []jobRow, tasks map[int64]belfry.Task) error {
+	var of, ids []int64
+	for _, r := range rows {
+		if tasks[r.TaskID].Kind == belfry.KindProgram {
+			of = append(of, r.TaskID)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	missing, err := c.unposted(unique(of))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if missing[r.TaskID] && slices.Contains(moved, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return c.hold(ids)
+}
+
+// hold makes live jobs of programs wait that have no lease.
+func (c *change) hold(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `
+		update jobs
+		set state = 'waiting', ready_at = 0
+		where kind = 'program' and `+c.sql.In("id", 1), c.sql.List(ids))
+	return err
+}
+
+// holdOf is hold for the jobs of a task that have not started, after an edit to
+// an artifact that is not there.
+func (c *change) holdOf(t belfry.Task) error {
+	missing, err := c.unposted([]int64{t.ID})
+	if err != nil || !missing[t.ID] {
+		return err
+	}
+	ids, err := collect(c.ctx, c.tx, scanInt, `
+		select id
+		from jobs
+		where task_id = $1 and kind = 'program' and state in ('ready', 'scheduled') and not exists (select 1 from leases where job_id = id)
+		order by id`, t.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := c.lockJobs(ids)
+	if err != nil {
+		return err
+	}
+	var idle []int64
+	for _, j := range rows {
+		if j.State != belfry.JobRunning { // else it was claimed meanwhile, by those who saw the task before
+			idle = append(idle, j.ID)
+		}
+	}
+	return c.hold(idle)
+}
+
+// leaveArtifact is for a task that does not run an artifact any more: the jobs
+// that waited for it go. Those of another are held again if they must.
+func (c *change) leaveArtifact(old belfry.Task) error {
+	if err := c.letGo(old); err != nil {
+		return err
+	}
+	return c.releaseUploads(`($2)`, old.ID)
+}
+
+// releaseUploads lets jobs go that waited for an upload: those whose time has
+// come at once, what was due first going first, the others at their time. tasks
+// is a list of ids whose parameters begin with $2.
+func (c *change) releaseUploads(tasks string, args ...any) error {
+	queues, err := collect(c.ctx, c.tx, scanString, `
+		with free as materialized (
+			select id, row_number() over (order by due_at, id) as place
+			from jobs
+			where kind = 'program' and state = 'waiting' and task_id in `+tasks+`)
+		update jobs
+		set state = case when due_at > $1 then 'scheduled' else 'ready' end,
+			ready_at = case when due_at > $1 then 0 else $1 + place - 1 end
+		from free
+		where jobs.id = free.id and state = 'waiting'
+		returning case when state = 'ready' then queue else '' end`, append([]any{micros(c.now)}, args...)...)
+	if err != nil {
+		return err
+	}
+	for _, q := range unique(queues) {
+		if q == "" { // due later
+			c.wake(topicEngine)
+			continue
+		}
+		c.wake(topicQueue(q))
+	}
+	if len(queues) > 0 {
+		c.wake(topicJobs)
+	}
+	return nil
+}
