@@ -39,6 +39,7 @@ type App struct {
 
 	// Set by Start before it returns, and never changed afterwards.
 	store     *store.Store
+	artifacts *Artifacts       // nil where none can be kept
 	teller    *notify.Sender   // nil without the role engine
 	pages     *console.Console // nil without the role api, and when it is switched off
 	url       string
@@ -142,12 +143,16 @@ func (a *App) startStore(ctx context.Context) error {
 	if err := o.register(a.opt.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	st, err := OpenStore(ctx, a.opt.Config, a.log, o)
+	a.artifacts = NewArtifacts(a.opt.Config, a.log)
+	st, err := OpenStoreWith(ctx, a.opt.Config, a.artifacts, a.log, o)
 	if err != nil {
 		return err
 	}
 	a.store = st
-	a.onStop("store", func(context.Context) error { return st.Close() })
+	a.onStop("store", func(context.Context) error { return errors.Join(st.Close(), a.artifacts.Close()) })
+	if err := a.checkArtifacts(ctx); err != nil {
+		return err
+	}
 	if err := a.opt.Registry.Register(newGauges(new(catalogue), a.readGauges)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -172,7 +177,11 @@ func (a *App) startEngine(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Options{Store: a.store, Sender: sender, PublicURL: a.opt.PublicURL, Logger: a.log})
+	o := engine.Options{Store: a.store, Sender: sender, PublicURL: a.opt.PublicURL, Logger: a.log}
+	if a.artifacts != nil {
+		o.Bytes = a.artifacts
+	}
+	e, err := engine.New(o)
 	if err != nil {
 		return err
 	}
@@ -267,6 +276,9 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		return nil, nil, err
 	}
 	o.Pages = pages.Handler()
+	if a.artifacts.IsFolder() {
+		o.Artifacts = a.artifacts
+	}
 	if !a.opt.NoConsole {
 		o.Console = a.console
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/internal/seal"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -13,16 +14,26 @@ import (
 // OpenStore opens the database that a configuration names, and brings its
 // schema up to date. observer may be nil.
 func OpenStore(ctx context.Context, c config.Config, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
+	return OpenStoreWith(ctx, c, NewArtifacts(c, logger), logger, observer)
+}
+
+// OpenStoreWith is OpenStore with artifacts that the caller has a hand on.
+func OpenStoreWith(ctx context.Context, c config.Config, artifacts *Artifacts, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
 	c = c.WithDefaults()
 	if err := config.CheckDatabase(c.Database); err != nil {
 		return nil, err
 	}
+	key, own := c.SealKey()
 	o := store.Options{
 		SessionTTL: c.SessionTTL.D(),
-		Keep:       store.Keep{Age: c.RetentionAge.D(), Jobs: c.RetentionJobs, Results: c.RetentionResults.D()},
+		Keep:       store.Keep{Age: c.RetentionAge.D(), Jobs: c.RetentionJobs, Results: c.RetentionResults.D(), Uploads: c.RetentionUploads.D()},
 		Vet:        Vet,
 		Logger:     logger,
 		Observer:   observer,
+		Sealer:     &seal.File{Path: key, Own: own},
+	}
+	if artifacts != nil {
+		o.Bytes = artifacts
 	}
 	if path := c.SQLitePath(); path != "" {
 		return sqlite.Open(ctx, path, sqlite.Options{Options: o})

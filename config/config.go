@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,6 +34,9 @@ type Config struct {
 	RetentionAge     belfry.Duration `json:"retention_age" default:"30d" group:"node" doc:"How long finished jobs, attempts, logs and occurrences are kept"`
 	RetentionJobs    int64           `json:"retention_jobs" default:"1000000" group:"node" doc:"How many finished jobs are kept at most"`
 	RetentionResults belfry.Duration `json:"retention_results" default:"7d" group:"node" doc:"How long single results of monitors are kept; their hours stay for 100 days, their days and uptime for ever"`
+	RetentionUploads belfry.Duration `json:"retention_uploads" default:"24h" group:"node" doc:"How long an artifact that was announced and never uploaded is remembered, unless a task names it"`
+	Artifacts        string          `json:"artifacts" group:"node" doc:"Where uploaded programs lie: a folder, or s3://BUCKET/PREFIX?region=…&endpoint=…&public_endpoint=…; default: the folder artifacts beside the SQLite file. Nodes on PostgreSQL need a bucket, or a folder that all of them share"`
+	SealKeyFile      string          `json:"seal_key_file" group:"node" doc:"File with the key that secrets are sealed with, 64 hexadecimal digits; the first line seals, the others only open. Default: belfry.key beside the SQLite file, made when it is first needed; nodes on PostgreSQL must be given one"`
 	PublicURL        string          `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
 	NoConsole        bool            `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
 	Wakeups          string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
@@ -109,6 +113,7 @@ func (c Config) Validate() error {
 	span("grace", c.Grace, 0, belfry.Duration(24*time.Hour))
 	span("retention_age", c.RetentionAge, belfry.Duration(time.Minute), belfry.Duration(100*366*24*time.Hour))
 	span("retention_results", c.RetentionResults, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
+	span("retention_uploads", c.RetentionUploads, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		bad("public_url", c.PublicURL, "is not a URL", "such as https://belfry.example.com")
 	}
@@ -164,6 +169,33 @@ func (c Config) SQLitePath() string {
 		return ""
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(c.Database, "sqlite:"), "//")
+}
+
+// ArtifactStore is the address of the artifacts as package blob has it, or
+// empty if there is none: nodes that share a database share a place for these
+// too, which somebody has to name.
+func (c Config) ArtifactStore() string {
+	switch scheme, _, found := strings.Cut(c.Artifacts, ":"); {
+	case found && (scheme == "s3" || scheme == "folder"):
+		return c.Artifacts
+	case c.Artifacts != "":
+		return "folder:" + c.Artifacts
+	case c.SQLitePath() != "":
+		return "folder:" + filepath.Join(filepath.Dir(c.SQLitePath()), "artifacts")
+	}
+	return ""
+}
+
+// SealKey is the file with the key that secrets are sealed with, and whether it
+// is Belfry's own. It is empty where somebody has to name one.
+func (c Config) SealKey() (path string, own bool) {
+	if c.SealKeyFile != "" {
+		return c.SealKeyFile, false
+	}
+	if db := c.SQLitePath(); db != "" {
+		return filepath.Join(filepath.Dir(db), "belfry.key"), true
+	}
+	return "", false
 }
 
 func isPostgres(database string) bool {

@@ -52,6 +52,11 @@ type Options struct {
 	// Sender tells people what they are to be told. Default: nobody is told by
 	// this node.
 	Sender Sender
+	// Bytes is where artifacts lie. Without it this node collects none.
+	Bytes Bytes
+	// Collect is how often artifacts that nothing refers to are looked for.
+	// Default: 1h.
+	Collect time.Duration
 	// PublicURL is where people reach the node, for links in messages. Default:
 	// no links.
 	PublicURL string
@@ -74,6 +79,9 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.Prune == 0 {
 		o.Prune = 10 * time.Minute
+	}
+	if o.Collect == 0 {
+		o.Collect = time.Hour
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -100,6 +108,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	if c, ok := e.opt.Store.(Cycles); ok {
 		loops.Go(func() { e.loop(ctx, "cycles", e.cycles(c), e.opt.Store.Woken) })
+	}
+	if a, ok := e.opt.Store.(Artifacts); ok {
+		loops.Go(func() { e.loop(ctx, "collect", e.collect(a), never) })
 	}
 	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
 		tell, wait := e.deliver(box)

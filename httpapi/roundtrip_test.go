@@ -55,6 +55,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	look.Draft.Namespace = look.Namespace
 	ahead := belfry.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
 
+	digest := strings.Repeat("ab", 32)
 	calls := []exchange{
 		{[]any{"CreateTask", filled[belfry.Task]()}, filled[belfry.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.CreateTask(ctx, filled[belfry.Task]()) }},
@@ -68,6 +69,32 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"})
 			}},
+		{[]any{"CreateArtifact", belfry.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, filled[belfry.Upload](),
+			func(ctx context.Context) (any, error) {
+				return c.CreateArtifact(ctx, belfry.Artifact{Namespace: "ns", SHA256: digest, Size: 7})
+			}},
+		{[]any{"ArtifactUpload", "ns", digest}, filled[belfry.Upload](),
+			func(ctx context.Context) (any, error) { return c.ArtifactUpload(ctx, "ns", digest) }},
+		{[]any{"ConfirmArtifact", "ns", digest}, filled[belfry.Artifact](),
+			func(ctx context.Context) (any, error) { return c.ConfirmArtifact(ctx, "ns", digest) }},
+		{[]any{"Artifact", "ns", digest}, filled[belfry.Artifact](),
+			func(ctx context.Context) (any, error) { return c.Artifact(ctx, "ns", digest) }},
+		{[]any{"Artifacts", belfry.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.Artifact]](),
+			func(ctx context.Context) (any, error) {
+				return c.Artifacts(ctx, belfry.DocumentFilter{Paging: paging, Namespace: "*"})
+			}},
+		{[]any{"DeleteArtifact", "ns", digest}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteArtifact(ctx, "ns", digest) }},
+		{[]any{"SetSecret", "ns", "n", belfry.Secret("hunter2")}, filled[belfry.KeptSecret](),
+			func(ctx context.Context) (any, error) { return c.SetSecret(ctx, "ns", "n", "hunter2") }},
+		{[]any{"KeptSecrets", belfry.DocumentFilter{Paging: paging, Namespace: "*"}}, filled[belfry.Page[belfry.KeptSecret]](),
+			func(ctx context.Context) (any, error) {
+				return c.KeptSecrets(ctx, belfry.DocumentFilter{Paging: paging, Namespace: "*"})
+			}},
+		{[]any{"DeleteSecret", "ns", "n"}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.DeleteSecret(ctx, "ns", "n") }},
+		{[]any{"RotateSecrets"}, filled[belfry.ResealedSecrets](),
+			func(ctx context.Context) (any, error) { return c.RotateSecrets(ctx) }},
 		{[]any{"CreateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
 			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, filled[belfry.Schedule]()) }},
 		{[]any{"UpdateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),

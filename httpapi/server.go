@@ -39,6 +39,10 @@ type Options struct {
 	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
 	Observe       func(Request)
 
+	// Artifacts, if set, serves links to artifacts below /artifacts/. It asks for
+	// nothing but the link, and has limits of its own.
+	Artifacts http.Handler
+
 	// Pages, if set, serves what is public: status pages, without any token.
 	Pages http.Handler
 	// Console, if set, answers for all paths that nothing else is at: pages
@@ -160,6 +164,8 @@ func New(o Options) (*Server, error) {
 // routes is every route that the OpenAPI document lists.
 func (s *Server) routes() {
 	s.taskRoutes()
+	s.artifactRoutes()
+	s.secretRoutes()
 	s.scheduleRoutes()
 	s.calendarRoutes()
 	s.backfillRoutes()
@@ -205,6 +211,9 @@ func (s *Server) servePlain() error {
 	s.mux.HandleFunc("GET /healthz", s.alive)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.beatRoutes()
+	if s.opts.Artifacts != nil {
+		s.mux.Handle("/artifacts/", s.opts.Artifacts)
+	}
 	if s.opts.Pages != nil {
 		s.mux.Handle("GET /status/", s.opts.Pages)
 		s.mux.Handle("GET /status-assets/", s.opts.Pages)

@@ -23,6 +23,33 @@ type Tasks interface {
 	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
 }
 
+// Artifacts keeps what programs are made of. Bytes go straight to where they
+// lie, by links.
+type Artifacts interface {
+	// CreateArtifact announces bytes by digest and size, and answers a link to
+	// send them unless they are there.
+	CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error)
+	// ArtifactUpload is another link for one that was announced.
+	ArtifactUpload(ctx context.Context, namespace, digest string) (belfry.Upload, error)
+	// ConfirmArtifact compares what was sent, and lets jobs go that waited for it.
+	// It is idempotent.
+	ConfirmArtifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
+	Artifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
+	Artifacts(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error)
+	// DeleteArtifact refuses one that a task runs.
+	DeleteArtifact(ctx context.Context, namespace, digest string) error
+}
+
+// KeptSecrets keeps values that programs get and nobody sees.
+type KeptSecrets interface {
+	SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (belfry.KeptSecret, error)
+	KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error)
+	// DeleteSecret refuses one that a task uses.
+	DeleteSecret(ctx context.Context, namespace, name string) error
+	// RotateSecrets changes the key that they are sealed with.
+	RotateSecrets(ctx context.Context) (belfry.ResealedSecrets, error)
+}
+
 // Schedules keeps when to run it.
 type Schedules interface {
 	CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
@@ -260,6 +287,8 @@ type Health interface {
 // Service is everything the API serves. [belfry.Broker] is the workers' part.
 type Service interface {
 	Tasks
+	Artifacts
+	KeptSecrets
 	Schedules
 	Calendars
 	Backfills

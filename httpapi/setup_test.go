@@ -105,6 +105,36 @@ func (f *fake) Task(ctx context.Context, ns, name string) (belfry.Task, error) {
 func (f *fake) Tasks(ctx context.Context, q belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
 	return reply[belfry.Page[belfry.Task]](ctx, f, "Tasks", q)
 }
+func (f *fake) CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error) {
+	return reply[belfry.Upload](ctx, f, "CreateArtifact", a)
+}
+func (f *fake) ArtifactUpload(ctx context.Context, ns, digest string) (belfry.Upload, error) {
+	return reply[belfry.Upload](ctx, f, "ArtifactUpload", ns, digest)
+}
+func (f *fake) ConfirmArtifact(ctx context.Context, ns, digest string) (belfry.Artifact, error) {
+	return reply[belfry.Artifact](ctx, f, "ConfirmArtifact", ns, digest)
+}
+func (f *fake) Artifact(ctx context.Context, ns, digest string) (belfry.Artifact, error) {
+	return reply[belfry.Artifact](ctx, f, "Artifact", ns, digest)
+}
+func (f *fake) Artifacts(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error) {
+	return reply[belfry.Page[belfry.Artifact]](ctx, f, "Artifacts", q)
+}
+func (f *fake) DeleteArtifact(ctx context.Context, ns, digest string) error {
+	return only(reply[none](ctx, f, "DeleteArtifact", ns, digest))
+}
+func (f *fake) SetSecret(ctx context.Context, ns, name string, value belfry.Secret) (belfry.KeptSecret, error) {
+	return reply[belfry.KeptSecret](ctx, f, "SetSecret", ns, name, value)
+}
+func (f *fake) KeptSecrets(ctx context.Context, q belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error) {
+	return reply[belfry.Page[belfry.KeptSecret]](ctx, f, "KeptSecrets", q)
+}
+func (f *fake) DeleteSecret(ctx context.Context, ns, name string) error {
+	return only(reply[none](ctx, f, "DeleteSecret", ns, name))
+}
+func (f *fake) RotateSecrets(ctx context.Context) (belfry.ResealedSecrets, error) {
+	return reply[belfry.ResealedSecrets](ctx, f, "RotateSecrets")
+}
 func (f *fake) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
 	return reply[belfry.Schedule](ctx, f, "CreateSchedule", s)
 }

@@ -123,7 +123,7 @@ type Keep struct {
 
 	// Before bounds what may be removed: nothing that ended at or after it. Zero:
 	// no bound. A store sets it to what was rolled up.
-	Before time.Time
+	Before  time.Time
 	Uploads time.Duration // artifacts that were announced, never uploaded and that no task names; default: 24 hours
 
 	Results time.Duration // single results of monitors; default: 7 days. Their hours stay for 100 days, their days for ever

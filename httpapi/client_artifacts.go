@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// The nouns, as addresses have them.
+const (
+	artifactNoun = "artifacts"
+	secretNoun   = "secrets"
+)
+
+// CreateArtifact implements [Artifacts].
+func (c *Client) CreateArtifact(ctx context.Context, a belfry.Artifact) (up belfry.Upload, err error) {
+	err = c.do(ctx, ask{method: http.MethodPost, path: "/v1/" + artifactNoun, body: a, again: true}, &up)
+	return up, err
+}
+
+// ArtifactUpload implements [Artifacts].
+func (c *Client) ArtifactUpload(ctx context.Context, namespace, digest string) (belfry.Upload, error) {
+	if err := belfry.CheckDigest(digest); err != nil {
+		return belfry.Upload{}, err
+	}
+	return get[belfry.Upload](ctx, c, named(artifactNoun, digest, "upload"), words("namespace", namespace))
+}
+
+// ConfirmArtifact implements [Artifacts].
+func (c *Client) ConfirmArtifact(ctx context.Context, namespace, digest string) (a belfry.Artifact, err error) {
+	if err := belfry.CheckDigest(digest); err != nil {
+		return a, err
+	}
+	err = c.do(ctx, ask{
+		method: http.MethodPost, path: named(artifactNoun, digest, "confirm"), query: words("namespace", namespace),
+		timeout: confirmTimeout + 30*time.Second, again: true,
+	}, &a)
+	return a, err
+}
+
+// Artifact implements [Artifacts].
+func (c *Client) Artifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error) {
+	if err := belfry.CheckDigest(digest); err != nil {
+		return belfry.Artifact{}, err
+	}
+	return get[belfry.Artifact](ctx, c, named(artifactNoun, digest), words("namespace", namespace))
+}
+
+// Artifacts implements [Artifacts].
+func (c *Client) Artifacts(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Artifact], error) {
+	return listed[belfry.Artifact](ctx, c, artifactNoun, f)
+}
+
+// DeleteArtifact implements [Artifacts].
+func (c *Client) DeleteArtifact(ctx context.Context, namespace, digest string) error {
+	return c.drop(ctx, artifactNoun, namespace, digest)
+}
+
+// SetSecret implements [KeptSecrets].
+func (c *Client) SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (belfry.KeptSecret, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.KeptSecret{}, err
+	}
+	return put[belfry.KeptSecret](ctx, c, http.MethodPut, named(secretNoun, name), words("namespace", namespace), secretValue{value})
+}
+
+// KeptSecrets implements [KeptSecrets].
+func (c *Client) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error) {
+	return listed[belfry.KeptSecret](ctx, c, secretNoun, f)
+}
+
+// DeleteSecret implements [KeptSecrets].
+func (c *Client) DeleteSecret(ctx context.Context, namespace, name string) error {
+	return c.drop(ctx, secretNoun, namespace, name)
+}
+
+// RotateSecrets implements [KeptSecrets].
+func (c *Client) RotateSecrets(ctx context.Context) (out belfry.ResealedSecrets, err error) {
+	err = c.do(ctx, ask{method: http.MethodPost, path: named(secretNoun, "rotate"), timeout: applyTimeout + 30*time.Second}, &out)
+	return out, err
+}
