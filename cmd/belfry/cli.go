@@ -105,9 +105,9 @@ when no server runs.
 		}
 	}
 	add("run", c.serveCmd(), c.workerCmd(), c.runCmd())
-	add("define", c.taskCmd(), c.scheduleCmd(), c.cycleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
+	add("define", c.taskCmd(), c.programCmd(), c.secretCmd(), c.scheduleCmd(), c.cycleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
 	add("watch", c.monitorCmd(), c.incidentCmd(), c.channelCmd(), c.alertCmd(), c.windowCmd(), c.statusPageCmd())
-	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.auditCmd())
+	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.artifactCmd(), c.auditCmd())
 	add("operate", c.doctorCmd(), c.tokenCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
 	root.SetHelpCommandGroupID("operate")
 	return root

@@ -24,7 +24,8 @@ import (
 type conn struct {
 	httpapi.Service
 	namespace string
-	direct    bool // the database, with nobody beside us who would run jobs
+	artifacts *app.Artifacts // where to send them, when there is no server that takes links
+	direct    bool           // the database, with nobody beside us who would run jobs
 	where     string
 	now       time.Time
 }
@@ -84,13 +85,14 @@ func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
 
 func (c *cli) open(ctx context.Context, l *config.Loaded) (*conn, func() error, error) {
 	log := c.logger(l.Config)
-	st, err := app.OpenStore(ctx, l.Config, log, nil)
+	artifacts := app.NewArtifacts(l.Config, log)
+	st, err := app.OpenStoreWith(ctx, l.Config, artifacts, log, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	log.Debug("no server: opened the database itself", "database", config.Mask(l.Database))
-	s := &conn{Service: st, namespace: l.Namespace, direct: true, where: config.Mask(l.Database), now: time.Now()}
-	return s, st.Close, nil
+	s := &conn{Service: st, artifacts: artifacts, namespace: l.Namespace, direct: true, where: config.Mask(l.Database), now: time.Now()}
+	return s, func() error { return errors.Join(st.Close(), artifacts.Close()) }, nil
 }
 
 // clientToken is the token for the server. The file that a first start on this

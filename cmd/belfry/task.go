@@ -316,6 +316,8 @@ func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
 	switch t.Kind {
 	case belfry.KindCommand:
 		hint = "start a node or worker with --allow-commands"
+	case belfry.KindProgram:
+		hint = "start a worker that runs programs: belfry worker"
 	case belfry.KindFunc:
 		hint = "start the program that has a Go handler for it"
 	}
@@ -382,6 +384,8 @@ func what(t belfry.Task) string {
 		return "grpc " + strings.TrimSpace(t.GRPC.Address+" "+t.GRPC.Service)
 	case t.WebSocket != nil:
 		return t.WebSocket.URL
+	case t.Program != nil:
+		return strings.Join(append([]string{t.Program.SHA256[:min(len(t.Program.SHA256), 12)]}, t.Program.Args...), " ")
 	case t.Cycle != nil:
 		names := make([]string, len(t.Cycle.Members))
 		for i, m := range t.Cycle.Members {
@@ -425,7 +429,10 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 		pairs = append(pairs, "request", what(t), "headers", entries(h.Headers, ": "), "body", h.Body,
 			"expects", strings.Join(h.ExpectStatus, ", "), "body must match", h.ExpectBody)
 	}
-	if t.Command == nil && t.HTTP == nil && t.Kind != belfry.KindFunc {
+	if t.Program != nil {
+		pairs = append(pairs, programPairs(t)...)
+	}
+	if t.Command == nil && t.HTTP == nil && t.Program == nil && t.Kind != belfry.KindFunc {
 		name := "target"
 		if t.Kind == belfry.KindCycle {
 			name = "members"

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// binary is a program on this machine that is to be uploaded.
+type binary struct {
+	file   *os.File
+	path   string
+	digest string
+	size   int64
+	arch   string
+}
+
+func (b *binary) close() { _ = b.file.Close() } // only read
+
+// binaryOf looks at a program, so that what cannot run is refused here and in
+// words, and not by a kernel far away.
+func (c *cli) binaryOf(path string) (*binary, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, belfry.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
+	}
+	b := &binary{file: file, path: path}
+	if err := c.look(b); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (c *cli) look(b *binary) error {
+	info, err := b.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return belfry.InvalidField("FILE", b.path, "is no file", "name the program itself")
+	case info.Size() > belfry.MaxArtifact:
+		return belfry.InvalidField("FILE", b.path, "has "+sizeText(info.Size()), "at most "+sizeText(belfry.MaxArtifact)+"; strip it, or let it fetch its data")
+	}
+	p, err := sandbox.Inspect(b.file)
+	var unfit *sandbox.Unfit
+	switch {
+	case errors.As(err, &unfit):
+		return belfry.InvalidField("FILE", b.path, "is not a program for Linux: "+unfit.Reason, "")
+	case err != nil:
+		return belfry.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+	case p.Arch == "":
+		return belfry.InvalidField("FILE", b.path, "is a script for "+p.Loader+", and programs are compiled",
+			"run it as a task of kind command: belfry task create NAME --shell …")
+	case p.Loader != "":
+		fmt.Fprintf(c.stderr, "note: %s is linked dynamically; it runs only where %s and its libraries are\ntry: link it statically (Go: CGO_ENABLED=0; C: -static; Rust: a musl target)\n", b.path, p.Loader)
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.NewSectionReader(b.file, 0, info.Size()))
+	if err == nil && n != info.Size() {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return belfry.InvalidField("FILE", b.path, "cannot be read: "+err.Error(), "")
+	}
+	b.arch, b.size, b.digest = p.Arch, info.Size(), hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// uploadTries is how often an upload is begun that breaks.
+const uploadTries = 3
+
+// upload brings the bytes of a program to where they lie, unless they are there.
+func (c *cli) upload(ctx context.Context, s *conn, ns string, b *binary) error {
+	up, err := s.CreateArtifact(ctx, belfry.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
+	if err != nil {
+		return err
+	}
+	if up.Link == nil && !up.Artifact.PostedAt.IsZero() {
+		fmt.Fprintf(c.stderr, "%s is uploaded already\n", b.path)
+		return nil
+	}
+	for try := 1; up.Link != nil; try++ {
+		sent := c.send(ctx, s, *up.Link, b)
+		if sent == nil {
+			break
+		}
+		// A store that has the bytes may close the connection under its own answer.
+		if _, err := s.ConfirmArtifact(ctx, ns, b.digest); err == nil {
+			return nil
+		}
+		if try == uploadTries || ctx.Err() != nil || belfry.CodeOf(sent) != belfry.Unavailable {
+			return sent
+		}
+		fmt.Fprintf(c.stderr, "the upload broke, trying again: %v\n", sent)
+		if up, err = s.ArtifactUpload(ctx, ns, b.digest); err != nil {
+			return err
+		}
+	}
+	_, err = s.ConfirmArtifact(ctx, ns, b.digest)
+	return err
+}
+
+// send carries out one link, and shows how far it is.
+func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *binary) error {
+	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
+	if isTerminal(c.stderr) {
+		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetDescription("uploading "+b.path),
+			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionUseANSICodes(true))
+		defer bar.Exit() //nolint:errcheck // a drawing
+		read := progressbar.NewReader(body, bar)
+		body = &read
+	} else {
+		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, sizeText(b.size))
+	}
+	if s.artifacts != nil { // there is no server that would take the link
+		return s.artifacts.Put(ctx, b.digest, b.size, body)
+	}
+	link, err := signed.At(s.where, link)
+	if err != nil {
+		return err
+	}
+	return signed.Send(ctx, uploader, link, body)
+}
+
+// uploader follows no redirect: a body is sent once.
+var uploader = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// sizeText writes bytes for people.
+func sizeText(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	v, i := float64(n), 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 || v == float64(int64(v)) {
+		return fmt.Sprintf("%d %s", int64(v), units[i])
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// parseSize reads bytes as people write them: 256MiB, 2G, 1000.
+func parseSize(field, text string) (int64, error) {
+	wrong := belfry.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
+	digits := strings.TrimRight(text, "BbIiKkMmGgTt ")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, wrong
+	}
+	shift, known := map[string]uint{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
+	if !known || n > 1<<62>>shift {
+		return 0, wrong
+	}
+	return n << shift, nil
+}
