@@ -201,7 +201,7 @@ again.`,
 			if err := belfry.CheckName("--name", f.name); err != nil {
 				return err
 			}
-			b, err := c.binaryOf(args[0])
+			b, err := c.executableOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -228,7 +228,7 @@ again.`,
 
 // programTask is the task that a program is for, as it is now and with the new
 // program.
-func programTask(ctx context.Context, s *conn, ns, name string, b *binary) (t belfry.Task, isNew bool, err error) {
+func programTask(ctx context.Context, s *conn, ns, name string, b *executable) (t belfry.Task, isNew bool, err error) {
 	t, err = s.Task(ctx, ns, name)
 	switch {
 	case belfry.CodeOf(err) == belfry.NotFound:

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,7 +61,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": cmdStart, "stop": cmdStop, "crash": cmdCrash,
 			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob,
-			"site": cmdSite,
+			"site": cmdSite, "elf": cmdELF,
 		},
 	})
 }
@@ -230,6 +233,23 @@ func cmdMode(ts *testscript.TestScript, _ bool, args []string) {
 	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
 		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
 	}
+}
+
+// elf FILE ARCH writes what looks like a static program for Linux, of a
+// content of its own.
+func cmdELF(ts *testscript.TestScript, _ bool, args []string) {
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[args[1]]
+	h := elf.Header64{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Entry: 0x400000,
+		Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+	}
+	load := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: 0x400000, Filesz: 120, Memsz: 120}
+	var b bytes.Buffer
+	ts.Check(binary.Write(&b, binary.LittleEndian, h))
+	ts.Check(binary.Write(&b, binary.LittleEndian, load))
+	b.WriteString(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o755)) //nolint:gosec // it is a program
 }
 
 // lastjob NAME TASK [STATE] waits for a job of a task and sets $NAME to the

@@ -20,8 +20,8 @@ import (
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
-// binary is a program on this machine that is to be uploaded.
-type binary struct {
+// executable is a program on this machine that is to be uploaded.
+type executable struct {
 	file   *os.File
 	path   string
 	digest string
@@ -29,16 +29,16 @@ type binary struct {
 	arch   string
 }
 
-func (b *binary) close() { _ = b.file.Close() } // only read
+func (b *executable) close() { _ = b.file.Close() } // only read
 
-// binaryOf looks at a program, so that what cannot run is refused here and in
+// executableOf looks at a program, so that what cannot run is refused here and in
 // words, and not by a kernel far away.
-func (c *cli) binaryOf(path string) (*binary, error) {
+func (c *cli) executableOf(path string) (*executable, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, belfry.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
 	}
-	b := &binary{file: file, path: path}
+	b := &executable{file: file, path: path}
 	if err := c.look(b); err != nil {
 		b.close()
 		return nil, err
@@ -46,7 +46,7 @@ func (c *cli) binaryOf(path string) (*binary, error) {
 	return b, nil
 }
 
-func (c *cli) look(b *binary) error {
+func (c *cli) look(b *executable) error {
 	info, err := b.file.Stat()
 	switch {
 	case err != nil:
@@ -85,7 +85,7 @@ func (c *cli) look(b *binary) error {
 const uploadTries = 3
 
 // upload brings the bytes of a program to where they lie, unless they are there.
-func (c *cli) upload(ctx context.Context, s *conn, ns string, b *binary) error {
+func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) error {
 	up, err := s.CreateArtifact(ctx, belfry.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *cli) upload(ctx context.Context, s *conn, ns string, b *binary) error {
 }
 
 // send carries out one link, and shows how far it is.
-func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *binary) error {
+func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *executable) error {
 	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
 	if isTerminal(c.stderr) {
 		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetDescription("uploading "+b.path),

@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+)
+
+// pile is a store of artifacts that knows when each came in.
+type pile struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func (p *pile) put(text string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := sha256.Sum256([]byte(text))
+	digest := hex.EncodeToString(sum[:])
+	p.at[digest] = time.Now()
+	return digest
+}
+
+func (p *pile) has(digest string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.at[digest].IsZero()
+}
+
+func (p *pile) Settled(_ context.Context, after string, n int, before time.Time) (digests []string, next string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range slices.Sorted(maps.Keys(p.at)) {
+		if d > after && p.at[d].Before(before) && len(digests) < n {
+			digests = append(digests, d)
+		}
+	}
+	if len(digests) == n {
+		next = digests[n-1]
+	}
+	return digests, next, nil
+}
+
+func (p *pile) Delete(_ context.Context, digest string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.at, digest)
+	return nil
+}
+
+func (p *pile) SignPut(context.Context, string, int64, time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{}, nil
+}
+
+func (p *pile) SignGet(context.Context, string, time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{}, nil
+}
+
+func (p *pile) Has(_ context.Context, digest string, _ int64) (bool, error) {
+	return p.has(digest), nil
+}
+func (p *pile) Verify(context.Context, string, int64) error { return nil }
+
+// still is a store in which nothing happens but to artifacts: a simulated day of
+// the other loops takes seconds.
+type still struct{ engine.Artifacts }
+
+func (still) FireDue(context.Context) (belfry.Fired, error)        { return belfry.Fired{}, nil }
+func (still) Promote(context.Context) (belfry.Promoted, error)     { return belfry.Promoted{}, nil }
+func (still) ReleaseLost(context.Context) (belfry.Released, error) { return belfry.Released{}, nil }
+func (still) Prune(context.Context) (more bool, err error)         { return false, nil }
+func (still) Refill(context.Context) (more bool, err error)        { return false, nil }
+func (still) Woken() <-chan struct{}                               { return nil }
+
+func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := &pile{at: map[string]time.Time{}}
+		st, err := sqlite.Open(ctx, filepath.Join(dir, "belfry.db"), sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Bytes: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.New(engine.Options{Store: still{st}, Bytes: p, Release: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		nobodys := p.put("nobody's")
+		var many []string
+		for i := range 500 { // more than a page
+			many = append(many, p.put(time.Duration(i).String()))
+		}
+		named, announced := p.put("named"), p.put("announced")
+		if _, err := st.CreateTask(ctx, belfry.Task{Name: "t", Program: &belfry.Program{SHA256: named, Size: 5}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, digest := range []string{named, announced} {
+			if _, err := st.CreateArtifact(ctx, belfry.Artifact{SHA256: digest, Size: 5}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(30 * time.Minute)
+		if !p.has(nobodys) {
+			t.Error("removed what came in a moment ago")
+		}
+		time.Sleep(2 * time.Hour)
+		if p.has(nobodys) || slices.ContainsFunc(many, p.has) {
+			t.Error("kept what nothing refers to")
+		}
+		if !p.has(named) || !p.has(announced) {
+			t.Error("removed what a task names, or somebody announced")
+		}
+		time.Sleep(25 * time.Hour)
+		if p.has(announced) {
+			t.Error("kept what was announced a day ago and never confirmed")
+		}
+		if err := st.DeleteTask(ctx, "default", "t"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Hour)
+		if !p.has(named) {
+			t.Error("removed what was never confirmed before its time")
+		}
+		time.Sleep(6 * time.Hour)
+		if p.has(named) {
+			t.Error("kept what no task names any more")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
