@@ -263,7 +263,9 @@ func init() {
 	add("a secret is kept sealed, opened for a program, and shown to nobody", func(b *bench) {
 		k := must(b.st.SetSecret(b.ctx, "", "db", "hunter2"))(b)
 		want(b, "namespace", k.Namespace, "default")
-		b.task("t", runs("one"), func(t *belfry.Task) { t.Program.Secrets = map[string]string{"PASSWORD": "db", "AGAIN": "db", "KEY": "key"} })
+		b.task("t", runs("one"), func(t *belfry.Task) {
+			t.Program.Secrets = map[string]string{"PASSWORD": "db", "AGAIN": "db", "KEY": "key"}
+		})
 		b.upload("one")
 		j := b.enqueue(belfry.NewJob{Task: "t"})
 		if w := must(b.st.Why(b.ctx, "default", j.ID))(b); !strings.Contains(w.Summary+w.Next, "belfry secret set key") && !strings.Contains(jsonOf(w.Checks), "belfry secret set key") {
