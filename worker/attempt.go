@@ -18,6 +18,7 @@ type attempt struct {
 	log     *attemptLog
 	settled atomic.Bool
 	left    atomic.Bool // behind, with its goroutine
+	token   atomic.Pointer[string]
 
 	ctx    context.Context // ends with a cause when the attempt must
 	cancel context.CancelCauseFunc
@@ -28,6 +29,11 @@ func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *
 	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
 	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(&j.Task))
 	a.run.Job, a.run.Task, a.run.Lease = j.Job, j.Task, number
+	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
+	a.run.token = &a.token
+	if j.Token != "" {
+		a.token.Store(&j.Token)
+	}
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()
 	return a
@@ -44,6 +50,7 @@ func (a *attempt) execute(done func(a *attempt, f belfry.Finish, report bool)) (
 	}
 	ctx, stop := context.WithTimeoutCause(a.ctx, a.run.Timeout(), ErrTimeout)
 	defer stop()
+	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
 	begun := time.Now()
 	return execute(ctx, ex, &a.run, w.patience(&a.run), func(f belfry.Finish, left bool) {
 		if left {
@@ -83,9 +90,33 @@ func (a *attempt) unstarted() belfry.Finish {
 func (a *attempt) report(f belfry.Finish) {
 	f.LogCut = a.log.flush(logPatience) || f.LogCut
 	l := a.lane.life
+	a.note(func(s *Spool) error { return s.keep(l.session.ID, f) })
 	l.worker.reports.put(report{
 		session: l.session.ID, finish: f, since: time.Now(),
-		expected: a.settled.Load(),
-		answered: func() { l.release(a) },
+		expected: a.settled.Load(), spooled: a.spool() != nil,
+		answered: func() { a.forget(); l.release(a) },
 	})
+}
+
+// note writes into the spool, if the attempt is one for it. That it cannot be
+// written keeps nothing from running.
+func (a *attempt) note(write func(*Spool) error) {
+	s := a.spool()
+	if s == nil {
+		return
+	}
+	if err := write(s); err != nil {
+		a.lane.life.worker.log.Warn("spool cannot be written; a crash now would leave the job to the end of its lease", "job", a.run.Job.ID, "error", err)
+	}
+}
+
+func (a *attempt) spool() *Spool {
+	if a.run.Job.Kind != belfry.KindProgram {
+		return nil
+	}
+	return a.lane.life.worker.options.Spool
+}
+
+func (a *attempt) forget() {
+	a.note(func(s *Spool) error { return s.forget(a.run.Ref()) })
 }

@@ -49,6 +49,12 @@ type Run struct {
 	Stderr io.Writer
 	Log    io.Writer // the worker's and the handler's own words
 
+	// Artifact is where the bytes of a program are, and Secrets its variables
+	// with the values of secrets. Neither belongs into a log.
+	Artifact *belfry.SignedRequest
+	Secrets  map[string]string
+
+	token   *atomic.Pointer[string]
 	lost    <-chan struct{}
 	flush   func(time.Duration) (cut bool)
 	settled *atomic.Bool // somebody else may have reported the result already
@@ -60,6 +66,7 @@ func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) Run
 		Stdout: stdout, Stderr: stderr, Log: log,
 		flush:   func(time.Duration) bool { return false },
 		settled: new(atomic.Bool),
+		token:   new(atomic.Pointer[string]),
 	}
 }
 
@@ -96,8 +103,27 @@ func (r Run) Key() string {
 // stop: their context has ended by then, with the cause that came first.
 func (r Run) Lost() <-chan struct{} { return r.lost }
 
-// outputLimit is how many bytes of output are kept.
+// Token is the right to this attempt alone, as it was last renewed; empty when
+// the broker gives none. It is for the worker and never for what it runs.
+func (r Run) Token() string {
+	if r.token == nil {
+		return ""
+	}
+	if t := r.token.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
+// wordsOfWorker is room in a program's log for what the worker itself says.
+const wordsOfWorker = 64 << 10
+
+// outputLimit is how many bytes of output are kept. Of a program the executor
+// keeps the limit itself, because it keeps the end as well.
 func outputLimit(t *belfry.Task) int {
+	if g := t.Program; g != nil {
+		return int(g.Limits.Log) + wordsOfWorker
+	}
 	if c := t.Command; c != nil && c.OutputLimit > 0 {
 		return c.OutputLimit
 	}

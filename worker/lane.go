@@ -239,6 +239,7 @@ func (l *lane) ended(a *attempt, f belfry.Finish, report bool) {
 	l.mu.Unlock()
 	l.count(-1, +1)
 	if !report {
+		a.forget()
 		l.life.release(a)
 		return
 	}

@@ -28,6 +28,11 @@ type Options struct {
 	// Executors run jobs by their kind. A kind without one is never claimed,
 	// so its jobs wait for a worker that has it.
 	Executors map[belfry.Kind]Executor
+	// Has is what the machine offers to tasks that need something.
+	Has belfry.Has
+	// Spool keeps results of programs over a crash of this process. Several
+	// workers may share one. Default: none.
+	Spool *Spool
 	// Handlers run jobs of kind func, unless Executors has that kind.
 	Handlers *Handlers
 	// Poll is how long one claim waits for a job. The broker wakes it earlier;
@@ -154,6 +159,7 @@ func (o Options) info() belfry.WorkerInfo {
 		Kinds:     slices.Sorted(maps.Keys(o.Executors)),
 		Queues:    maps.Clone(o.Queues),
 		Version:   o.Version,
+		Has:       o.Has,
 		TTL:       belfry.Duration(o.Lease),
 	}
 	if h, ok := o.Executors[belfry.KindFunc].(*Handlers); ok {

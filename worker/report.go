@@ -24,8 +24,9 @@ type report struct {
 	session  string
 	finish   belfry.Finish
 	since    time.Time
-	expected bool   // a stale answer is: the handler settled the job itself
+	expected bool   // a stale answer is no surprise: the handler settled the job itself, or it is long ago
 	replaced bool   // the broker refused the first version
+	spooled  bool   // it is on disk until it is answered
 	answered func() // called once, whatever came of it
 }
 
@@ -109,6 +110,12 @@ func (r *reporter) giveUp() {
 	r.queue = nil
 	r.mu.Unlock()
 	for _, rep := range left {
+		if rep.spooled {
+			r.log.Warn("result was not reported and is kept for the next start", "job", rep.finish.JobID, "lease", rep.finish.Lease)
+			rep.answered = nil // which would forget it
+			r.done(rep)
+			continue
+		}
 		r.drop(rep, "worker ended first")
 	}
 }

@@ -116,17 +116,40 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.reports.run(ctx) })
 	loops.Go(func() { s.ship.run(ctx) })
+	s.deliverLeft()
 	return s, func() {
 		cancel()
 		loops.Wait()
 	}
 }
 
+// deliverLeft says what an earlier worker could not, under the leases it had.
+func (s *shift) deliverLeft() {
+	if s.options.Spool == nil {
+		return
+	}
+	for _, n := range s.options.Spool.takeLeft() {
+		s.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
+			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
+		s.reports.put(report{
+			session: n.Session, finish: n.Finish, since: n.Since, expected: true, spooled: true,
+			answered: func() { _ = removed(n.file) },
+		})
+	}
+}
+
 // patience is how long an attempt may take to stop.
 func (s *shift) patience(r *Run) time.Duration {
-	d := s.options.Patience
-	if c := r.Task.Command; c != nil && r.Job.Kind == belfry.KindCommand {
-		d += c.KillGrace.D()
+	return s.options.Patience + killGrace(r.Task)
+}
+
+// killGrace is what a task gives its process on top of the patience.
+func killGrace(t belfry.Task) time.Duration {
+	switch {
+	case t.Command != nil:
+		return t.Command.KillGrace.D()
+	case t.Program != nil:
+		return t.Program.KillGrace.D()
 	}
-	return d
+	return 0
 }

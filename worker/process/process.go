@@ -33,6 +33,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -41,6 +42,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/said"
 )
 
 // Refusal says how an operator allows commands.
@@ -107,8 +109,8 @@ func command(c *belfry.Command, dir string, env []string) (*exec.Cmd, error) {
 
 // run starts the program and sees it to its end.
 func run(ctx context.Context, r worker.Run, cmd *exec.Cmd, mark string) belfry.Finish {
-	errTail := &tail{}
-	cmd.Stdout, cmd.Stderr = r.Stdout, tee{r.Stderr, errTail}
+	last := &said.Tail{}
+	cmd.Stdout, cmd.Stderr = r.Stdout, io.MultiWriter(r.Stderr, last)
 	if in := stdin(r); in != "" {
 		cmd.Stdin = strings.NewReader(in)
 	}
@@ -121,7 +123,7 @@ func run(ctx context.Context, r worker.Run, cmd *exec.Cmd, mark string) belfry.F
 	if errors.Is(err, exec.ErrWaitDelay) {
 		_, _ = fmt.Fprintln(r.Log, "belfry: a process that the command left behind held its output open")
 	}
-	return ended(r, cmd.ProcessState, took, errTail.lastLine())
+	return ended(r, cmd.ProcessState, took, last)
 }
 
 func stdin(r worker.Run) string {
@@ -145,7 +147,7 @@ type output struct {
 }
 
 // ended is what the end of a program means.
-func ended(r worker.Run, state *os.ProcessState, took time.Duration, said string) belfry.Finish {
+func ended(r worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) belfry.Finish {
 	code, signal := state.ExitCode(), signalOf(state)
 	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Signal: signal}
 	if signal == "" {
@@ -154,9 +156,9 @@ func ended(r worker.Run, state *os.ProcessState, took time.Duration, said string
 	f.Output, _ = json.Marshal(output{code, took.Milliseconds()})
 	switch {
 	case signal != "":
-		f.Outcome, f.Error = belfry.OutcomeError, withLast("killed by "+signal, said)
+		f.Outcome, f.Error = belfry.OutcomeError, last.After("killed by "+signal)
 	case !succeeded(r.Task.Command, code):
-		f.Outcome, f.Error = belfry.OutcomeError, withLast(fmt.Sprintf("exit code %d", code), said)
+		f.Outcome, f.Error = belfry.OutcomeError, last.After(fmt.Sprintf("exit code %d", code))
 	}
 	return f
 }
@@ -166,11 +168,4 @@ func succeeded(c *belfry.Command, code int) bool {
 		return code == 0
 	}
 	return slices.Contains(c.SuccessCodes, code)
-}
-
-func withLast(text, said string) string {
-	if said == "" {
-		return text
-	}
-	return text + ": " + said
 }

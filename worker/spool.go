@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/home"
+)
+
+// Spool keeps on disk what came of programs until the broker knows it, so that
+// a worker which is killed or loses its power says it when it is back: the
+// result, or that there was none. Other kinds do not need it, because what is
+// not reported is found out when the session ends.
+//
+// Whether that still counts is the broker's to say: under a lease that was
+// lost it is discarded.
+type Spool struct {
+	own *home.Home
+
+	mu   sync.Mutex
+	left []note
+	dirs []*home.Home // to be let go of when everything of theirs is delivered
+}
+
+// note is one result under way.
+type note struct {
+	Session string        `json:"session"`
+	Since   time.Time     `json:"since"`
+	Finish  belfry.Finish `json:"finish"`
+
+	file string
+}
+
+// died is what a worker that comes back says of an attempt without a result.
+const died = "its worker ended in the middle of it, by a crash or for want of power"
+
+// OpenSpool opens the spool of this process in a folder that processes of one
+// machine share, and reads what those left that have ended.
+func OpenSpool(dir string) (*Spool, error) {
+	own, left, err := home.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	s := &Spool{own: own, dirs: left}
+	for _, h := range left {
+		s.read(h.Dir)
+	}
+	return s, nil
+}
+
+// read takes up what an ended process left. What cannot be read was not
+// written in full, and is worth as much as nothing.
+func (s *Spool) read(dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	for _, file := range files {
+		var n note
+		text, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(text, &n) != nil || n.Session == "" {
+			_ = os.Remove(file)
+			continue
+		}
+		n.file = file
+		s.left = append(s.left, n)
+	}
+}
+
+// takeLeft gives what ended processes left, once.
+func (s *Spool) takeLeft() []note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.left
+	s.left = nil
+	return left
+}
+
+// begin notes an attempt that starts.
+func (s *Spool) begin(session string, ref belfry.Ref) error {
+	return s.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeError, Error: died, Infra: true})
+}
+
+// keep notes a result, in the place of what was noted before.
+func (s *Spool) keep(session string, f belfry.Finish) error {
+	text, err := json.Marshal(note{Session: session, Since: time.Now(), Finish: f})
+	if err != nil {
+		return err
+	}
+	file := s.path(f.Ref)
+	if err := writeSynced(file+".new", text); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+func writeSynced(file string, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (s *Spool) path(ref belfry.Ref) string {
+	return filepath.Join(s.own.Dir, fmt.Sprintf("%d-%d.json", ref.JobID, ref.Lease))
+}
+
+// forget is for what the broker knows, or does not want to know.
+func (s *Spool) forget(ref belfry.Ref) error { return removed(s.path(ref)) }
+
+func removed(file string) error {
+	err := os.Remove(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Close lets go of the folder. What could not be delivered stays for the next
+// process.
+func (s *Spool) Close() error {
+	err := s.own.Close()
+	for _, h := range s.dirs {
+		err = errors.Join(err, h.Close())
+	}
+	return err
+}
