@@ -25,6 +25,9 @@ type Broker struct {
 	// After is asked when a call has done its work and before it answers.
 	After func(ctx context.Context, call string) error
 
+	// Leased is shown each job that a claim gives out, to add to it.
+	Leased func(*belfry.LeasedJob)
+
 	mu       sync.Mutex
 	jobs     map[int64]*belfry.Job
 	tasks    map[string]belfry.Task
@@ -281,6 +284,9 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
 		j.Attempt++
 		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: b.tasks[j.Task]})
+		if b.Leased != nil {
+			b.Leased(&c.Jobs[len(c.Jobs)-1])
+		}
 	}
 	return c, b.changed, next, nil
 }

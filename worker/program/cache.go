@@ -1,0 +1,137 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// cache keeps artifacts that were fetched, called by their digests. A run gets
+// a second name of the file in its own folder, so that it does not matter to it
+// when the cache lets go. What a program could write to is never in the cache.
+type cache struct {
+	dir  string
+	most int64
+
+	mu   sync.Mutex
+	busy map[string]chan struct{} // digests that somebody fetches
+}
+
+func openCache(dir string, most int64) (*cache, error) {
+	c := &cache{dir: dir, most: most, busy: map[string]chan struct{}{}}
+	return c, errors.Join(os.MkdirAll(dir, 0o711), c.shrink())
+}
+
+// place gives an artifact the name into. If it is not in the cache, fetch puts
+// it at that name. Of several that want one artifact, one fetches it.
+func (c *cache) place(ctx context.Context, digest string, size int64, into string, fetch func() error) error {
+	if c.most < 0 {
+		return fetch()
+	}
+	free, err := c.take(ctx, digest)
+	if err != nil {
+		return err
+	}
+	defer free()
+	held := filepath.Join(c.dir, digest)
+	if c.use(held, digest, size, into) {
+		return nil
+	}
+	if err := fetch(); err != nil {
+		return err
+	}
+	if size <= c.most {
+		_ = os.Link(into, held) // a cache that is full is no fault of this run
+	}
+	_ = c.shrink()
+	return nil
+}
+
+// use gives a cached artifact its second name and compares it with its digest:
+// a disk may rot, and somebody may have been here.
+func (c *cache) use(held, digest string, size int64, into string) bool {
+	if os.Link(held, into) != nil {
+		return false
+	}
+	if !holds(into, digest, size) {
+		_, _ = os.Remove(held), os.Remove(into)
+		return false
+	}
+	now := time.Now()
+	_ = os.Chtimes(held, now, now)
+	return true
+}
+
+// holds tells if a file has just these bytes.
+func holds(file, digest string, size int64) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(f, size+1))
+	return err == nil && n == size && hex.EncodeToString(hash.Sum(nil)) == digest
+}
+
+// take waits until nobody else fetches the artifact.
+func (c *cache) take(ctx context.Context, digest string) (free func(), err error) {
+	for {
+		c.mu.Lock()
+		other := c.busy[digest]
+		if other == nil {
+			done := make(chan struct{})
+			c.busy[digest] = done
+			c.mu.Unlock()
+			return func() {
+				c.mu.Lock()
+				delete(c.busy, digest)
+				c.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		c.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// shrink removes what was not used for longest until the rest fits. Other
+// processes may do the same at the same time.
+func (c *cache) shrink() error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	var held []fs.FileInfo
+	var sum int64
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && belfry.IsDigest(info.Name()) {
+			held = append(held, info)
+			sum += info.Size()
+		}
+	}
+	slices.SortFunc(held, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range held {
+		if sum <= max(c.most, 0) {
+			break
+		}
+		if err := os.Remove(filepath.Join(c.dir, info.Name())); err == nil || errors.Is(err, fs.ErrNotExist) {
+			sum -= info.Size()
+		}
+	}
+	return nil
+}

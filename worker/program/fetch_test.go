@@ -1,0 +1,112 @@
+package program_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+	"github.com/belfry-run/belfry/worker/program"
+)
+
+// serve runs one job through a broker, which adds to the claim what a server
+// would.
+func (w *world) serve(t *testing.T, p belfry.Program, add func(*belfry.LeasedJob)) (*brokertest.Broker, int64) {
+	t.Helper()
+	b := brokertest.New()
+	b.Leased = add
+	b.AddTask(belfry.Task{Name: "prog", Program: &p, Retry: belfry.Retry{MaxAttempts: 1}}.WithDefaults())
+	id := b.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	one, err := worker.New(worker.Options{
+		Broker: b, Has: w.exe.Has(),
+		Executors: map[belfry.Kind]worker.Executor{belfry.KindProgram: w.exe},
+	})
+	must(t, err)
+	_, err = one.RunOnce(t.Context())
+	must(t, err)
+	w.nothingIsLeft(t)
+	if breaches := b.Breaches(); len(breaches) > 0 {
+		t.Error(breaches)
+	}
+	return b, id
+}
+
+func last(t *testing.T, b *brokertest.Broker, id int64) belfry.Finish {
+	t.Helper()
+	as := b.Attempts(id)
+	if len(as) == 0 {
+		t.Fatal("no attempt was reported")
+	}
+	return as[len(as)-1]
+}
+
+const script = "#!/bin/sh\necho ran\n"
+
+func TestAnArtifactIsFetchedByItsLink(t *testing.T) {
+	var fails atomic.Int32
+	var status atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case fails.Add(-1) >= 0:
+			w.WriteHeader(int(status.Load()))
+		case r.Header.Get("X-Signed") != "yes":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			_, _ = w.Write([]byte(script))
+		}
+	}))
+	defer srv.Close()
+	for name, c := range map[string]struct {
+		url    string
+		fails  int32
+		status int
+		says   string
+	}{
+		"by a whole link":        {srv.URL + "/bin?signature=hidden", 0, 0, ""},
+		"by a path":              {"/bin?signature=hidden", 0, 0, ""},
+		"after a store was away": {srv.URL + "/bin", 2, 503, ""},
+		"not from one that is":   {srv.URL + "/bin?signature=hidden", 9, 503, "cannot be fetched: its store answers 503"},
+		"not when it is gone":    {srv.URL + "/bin?signature=hidden", 9, 404, "cannot be fetched: its store answers 404"},
+		"not by a redirect":      {srv.URL + "/bin?signature=hidden", 9, 302, "cannot be fetched: its store answers 302"},
+		"not where nobody is":    {"http://127.0.0.1:1/bin?signature=hidden", 0, 0, "its store does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(o *program.Options) { o.Source, o.Server = nil, srv.URL })
+			fails.Store(c.fails)
+			status.Store(int32(c.status))
+			b, id := w.serve(t, w.addBytes(t, script), func(j *belfry.LeasedJob) {
+				j.Artifact = &belfry.SignedRequest{Method: http.MethodGet, URL: c.url, Headers: map[string]string{"X-Signed": "yes"}, Expires: time.Now().Add(time.Minute)}
+			})
+			f := last(t, b, id)
+			if c.says == "" {
+				if f.Outcome != belfry.OutcomeOK || b.Text(id) != "ran\n" {
+					t.Errorf("%+v %q", f, b.Text(id))
+				}
+				return
+			}
+			if f.Outcome != belfry.OutcomeError || !f.Infra || f.NoRetry || !strings.Contains(f.Error, c.says) || strings.Contains(f.Error, "hidden") {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestSecretsAreGivenAndNotTold(t *testing.T) {
+	w := newWorld(t)
+	p := w.being(t, "secret")
+	p.Secrets = map[string]string{"KEY": "api-key"}
+	b, id := w.serve(t, p, func(j *belfry.LeasedJob) { j.Secrets = map[string]string{"KEY": "swordfish99"} })
+	f := last(t, b, id)
+	if f.Error != "exit code 3: key is ***" || !strings.Contains(b.Text(id), "<***>") || strings.Contains(b.Text(id), "swordfish99") {
+		t.Errorf("%+v %q", f, b.Text(id))
+	}
+	b, id = w.serve(t, p, nil)
+	if f := last(t, b, id); !f.Infra || !strings.Contains(f.Error, `no value for secret "api-key"`) {
+		t.Errorf("%+v", f)
+	}
+}

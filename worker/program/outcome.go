@@ -1,0 +1,99 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// output is the value of a job of kind program.
+type output struct {
+	ExitCode   int   `json:"exit_code"`
+	DurationMS int64 `json:"duration_ms"`
+}
+
+// outcome is what the end of a program means.
+func (n *running) outcome() belfry.Finish {
+	g, code := n.Task.Program, n.result.ExitCode
+	f := belfry.Finish{Ref: n.Ref(), Outcome: belfry.OutcomeOK, Signal: n.result.Signal, Sandboxed: n.sandboxed()}
+	if f.Signal == "" {
+		f.ExitCode = &code
+	}
+	f.Output, _ = json.Marshal(output{code, n.took.Milliseconds()})
+	if f.Signal == "" && succeeded(g, code) && !n.over {
+		return f
+	}
+	f.Outcome, f.Error = belfry.OutcomeError, n.capture.last.After(n.why())
+	f.NoRetry = f.Signal == "" && slices.Contains(g.FatalCodes, code)
+	return f
+}
+
+func succeeded(g *belfry.Program, code int) bool {
+	if len(g.SuccessCodes) == 0 {
+		return code == 0
+	}
+	return slices.Contains(g.SuccessCodes, code)
+}
+
+// why says how a program failed, and which limit had to do with it.
+func (n *running) why() string {
+	l := n.Task.Program.Limits
+	text := fmt.Sprintf("exit code %d", n.result.ExitCode)
+	if n.result.Signal != "" {
+		text = "killed by " + n.result.Signal
+	}
+	switch {
+	case n.over:
+		return fmt.Sprintf("killed because it left more than %d bytes or %d files in BELFRY_OUTPUT_DIR (limits.output_size, limits.outputs)", l.OutputSize, l.Outputs)
+	case n.result.OOM:
+		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", bytesText(l.Memory), text)
+	case n.result.PIDsRefused > 0:
+		return fmt.Sprintf("%s, after it wanted more than %d processes and threads (limits.processes)", text, l.Processes)
+	case n.result.Signal == "SIGSYS":
+		return text + ": it made a system call that the sandbox forbids"
+	case n.result.Signal == "SIGXFSZ":
+		return fmt.Sprintf("%s: a file grew over %s (the larger of limits.disk and limits.output_size)", text, bytesText(max(l.Disk, l.OutputSize)))
+	}
+	return text
+}
+
+func bytesText(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// sandboxed is what people and the record get to see of a run.
+func (n *running) sandboxed() *belfry.Sandboxed {
+	a, u := n.result.Applied, n.result.Usage
+	s := &belfry.Sandboxed{
+		SHA256: n.Task.Program.SHA256, Isolation: belfry.Isolation(a.Tier.String()), Network: a.Network, OOM: n.result.OOM,
+		Usage: belfry.Usage{
+			Wall: belfry.Duration(n.took), User: belfry.Duration(u.User), System: belfry.Duration(u.System),
+			Memory: max(u.MemoryPeak, 0),
+		},
+	}
+	if s.Usage.Memory == 0 {
+		s.Usage.Memory = u.MaxRSS
+	}
+	for _, l := range a.Layers {
+		s.Layers = append(s.Layers, string(l))
+	}
+	for _, m := range a.Missing {
+		s.Missing = append(s.Missing, string(m.Layer)+": "+m.Detail)
+	}
+	for _, l := range a.Limits {
+		if l.By == "" {
+			s.Missing = append(s.Missing, fmt.Sprintf("limit %s: this machine has nothing that holds it", l.Name))
+		}
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// Uploader keeps a file that an attempt left.
+type Uploader interface {
+	Upload(ctx context.Context, a Attempt, o belfry.Output, content io.Reader) error
+}
+
+// Attempt is whose output it is.
+type Attempt struct {
+	belfry.Ref
+	// Token is the right to the attempt alone. Empty where the worker has none.
+	Token string
+}
+
+// Declarer gives links by which outputs are sent: those that it gives are for
+// exactly these bytes, and for an attempt that still holds its lease.
+type Declarer interface {
+	DeclareOutputs(ctx context.Context, a Attempt, outs []belfry.Output) ([]belfry.SignedRequest, error)
+}
+
+// Declared is an uploader that asks for a link for each output and sends it
+// there. Links that are paths alone belong to server.
+func Declared(server string, d Declarer) Uploader {
+	return &declared{server: server, declarer: d, client: &http.Client{
+		Timeout:       uploadTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+type declared struct {
+	server   string
+	declarer Declarer
+	client   *http.Client
+}
+
+func (d *declared) Upload(ctx context.Context, a Attempt, o belfry.Output, content io.Reader) error {
+	links, err := d.declarer.DeclareOutputs(ctx, a, []belfry.Output{o})
+	if err != nil {
+		return err
+	}
+	if len(links) != 1 {
+		return belfry.Errorf(belfry.Internal, "the server gave %d links for one output", len(links))
+	}
+	link, err := signed.At(d.server, links[0])
+	if err != nil {
+		return err
+	}
+	return signed.Send(ctx, d.client, link, content)
+}
+
+// uploadTime bounds the sending of all outputs of an attempt.
+const uploadTime = 10 * time.Minute
+
+// takeOutputs reads what the program left, sends it, and notes it. What cannot
+// be sent is told, and changes nothing of how the program ended: to run it again
+// would do all it did a second time.
+func (n *running) takeOutputs(ctx context.Context, into *belfry.Sandboxed) {
+	note := n.capture.note
+	missing := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		into.Missing = append(into.Missing, "outputs: "+text)
+		note("output: %s", text)
+	}
+	outs, left, err := n.listOutputs()
+	if err != nil {
+		missing("the output folder cannot be read: %v", err)
+		return
+	}
+	for _, s := range left.Skipped[:min(len(left.Skipped), maxToldSkips)] {
+		note("output %q is not kept: %s", s.Name, s.Reason)
+	}
+	if more := len(left.Skipped) - maxToldSkips; more > 0 {
+		note("%d more outputs are not kept", more)
+	}
+	if left.Truncated {
+		missing("there is more than the task keeps (limits.outputs, limits.output_size)")
+	}
+	switch {
+	case len(outs) == 0:
+		return
+	case n.executor.options.Uploader == nil:
+		missing("%d files are not kept, because this worker has nowhere to send them", len(outs))
+		return
+	case ctx.Err() != nil:
+		missing("%d files are not kept, because the attempt was ended: %v", len(outs), context.Cause(ctx))
+		return
+	}
+	if into.Outputs, err = n.send(ctx, outs); err != nil {
+		missing("%d of %d files are not kept: %v", len(outs)-len(into.Outputs), len(outs), err)
+	}
+}
+
+// maxToldSkips bounds what a program can make the worker say.
+const maxToldSkips = 20
+
+func (n *running) outputLimits() sandbox.OutputLimits {
+	l := n.Task.Program.Limits
+	return sandbox.OutputLimits{Entries: maxEntries(l), Bytes: max(l.OutputSize, 1)}
+}
+
+// listOutputs reads every file once, for its digest.
+func (n *running) listOutputs() (outs []belfry.Output, left sandbox.Left, err error) {
+	most := n.Task.Program.Limits.Outputs
+	over := 0
+	left, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+		if len(outs) >= most {
+			over++
+			return nil
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		outs = append(outs, belfry.Output{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+		return nil
+	})
+	left.Truncated = left.Truncated || over > 0
+	return outs, left, err
+}
+
+// send reads them a second time. Nothing writes there any more.
+func (n *running) send(ctx context.Context, outs []belfry.Output) (sent []belfry.Output, err error) {
+	ctx, cancel := context.WithTimeout(ctx, uploadTime)
+	defer cancel()
+	_, err = sandbox.Outputs(n.folder.output(), n.outputLimits(), func(name string, size int64, content io.Reader) error {
+		if len(sent) == len(outs) || outs[len(sent)].Name != name || outs[len(sent)].Size != size {
+			return nil // it was over the count, or is not what was listed
+		}
+		o := outs[len(sent)]
+		if err := n.executor.options.Uploader.Upload(ctx, Attempt{Ref: n.Ref(), Token: n.Token()}, o, content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		sent = append(sent, o)
+		return nil
+	})
+	return sent, err
+}

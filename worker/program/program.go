@@ -1,0 +1,187 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/home"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// Options of an executor. StateDir is required.
+type Options struct {
+	// StateDir is where the cache and the folders of runs are. Workers of one
+	// machine and user may share it.
+	StateDir string
+	// Source reads artifacts where the worker is beside their store. Default:
+	// they are fetched by the link that comes with the job.
+	Source Source
+	// Server is whose links are paths alone. Default: none.
+	Server string
+	// Uploader keeps what programs leave in their output folder. Default: it is
+	// told and not kept.
+	Uploader Uploader
+	// AllowNetwork lets programs reach the network whose tasks ask for it.
+	AllowNetwork bool
+	// MinIsolation is the weakest that the operator accepts. Default: confined.
+	MinIsolation belfry.Isolation
+	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
+	// Negative: none are. Default: 1 GiB.
+	CacheSize int64
+	// Sandbox is set in tests. Its StateDir defaults to a folder below StateDir.
+	Sandbox sandbox.Options
+}
+
+// Source reads artifacts by their digest.
+type Source interface {
+	Open(ctx context.Context, digest string) (io.ReadCloser, error)
+}
+
+const defaultCacheSize = 1 << 30
+
+// ErrWeak is why no program can run on this machine: it does not isolate them
+// as strongly as its operator wants.
+var ErrWeak = errors.New("this machine cannot isolate programs as strongly as it has to")
+
+// Executor implements [worker.Executor] for kind program.
+type Executor struct {
+	options  Options
+	sandbox  *sandbox.Sandbox
+	tier     belfry.Isolation
+	cache    *cache
+	home     *home.Home
+	runs     atomic.Int64
+	quotas   bool // output folders can be limited in size by the kernel
+	leftOver int
+}
+
+var initialised atomic.Bool
+
+// Init must be the first thing that main does: this program starts itself
+// again to fetch artifacts and to set sandboxes up, and does not return from
+// here in those copies.
+func Init() {
+	sandbox.Init()
+	initFetch()
+	initialised.Store(true)
+}
+
+// Open finds out what isolation works on this machine, clears away what an
+// earlier worker left, and makes an executor. It returns [ErrWeak] where
+// programs cannot run.
+func Open(ctx context.Context, o Options) (*Executor, error) {
+	if !initialised.Load() {
+		return nil, errors.New("program.Init is not called in main, and without it no program can be kept apart")
+	}
+	if o.Server != "" {
+		if u, err := url.Parse(o.Server); err != nil || u.Host == "" {
+			return nil, belfry.InvalidField("server", o.Server, "is not a URL", "")
+		}
+	}
+	if o.MinIsolation == "" {
+		o.MinIsolation = belfry.DefaultIsolation
+	}
+	if o.CacheSize == 0 {
+		o.CacheSize = defaultCacheSize
+	}
+	var err error
+	if o.StateDir, err = filepath.Abs(o.StateDir); err != nil {
+		return nil, err
+	}
+	if o.Sandbox.StateDir == "" {
+		o.Sandbox.StateDir = filepath.Join(o.StateDir, "sandbox")
+	}
+	e := &Executor{options: o}
+	if err := e.open(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Executor) open(ctx context.Context) (err error) {
+	o := e.options
+	if err := os.MkdirAll(o.StateDir, 0o711); err != nil {
+		return err
+	}
+	// First of all, because it ends the processes that leftovers belong to.
+	if e.sandbox, err = sandbox.Open(ctx, o.Sandbox); err != nil {
+		return err
+	}
+	report := without(e.sandbox.Report(), o.Sandbox.Without)
+	e.tier = strongest(report)
+	if !e.tier.AtLeast(o.MinIsolation) {
+		want, err := sandbox.ParseTier(string(o.MinIsolation))
+		if err != nil {
+			return belfry.InvalidField("min_isolation", string(o.MinIsolation), "is not an isolation", fmt.Sprint("one of ", belfry.Isolations))
+		}
+		return fmt.Errorf("%w: isolation %s is wanted and %s works: %s", ErrWeak, o.MinIsolation, e.tier, report.Why(want))
+	}
+	own, left, err := home.Open(filepath.Join(o.StateDir, "runs"))
+	if err != nil {
+		return err
+	}
+	e.home = own
+	for _, h := range left {
+		n, err := clearHome(h)
+		if err != nil {
+			return errors.Join(fmt.Errorf("clear away what an earlier worker left: %w", err), own.Close())
+		}
+		e.leftOver += n
+	}
+	e.cache, err = openCache(filepath.Join(o.StateDir, "programs"), o.CacheSize)
+	if err != nil {
+		return errors.Join(err, own.Close())
+	}
+	e.quotas = probeQuota(own.Dir)
+	return nil
+}
+
+// Isolation is the strongest that works on this machine.
+func (e *Executor) Isolation() belfry.Isolation { return e.tier }
+
+// Cleared is how many runs an earlier worker had left behind, which are gone now.
+func (e *Executor) Cleared() int { return e.leftOver }
+
+// Has is what this machine offers to programs.
+func (e *Executor) Has() belfry.Has {
+	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork}
+}
+
+// Close gives the executor's folder back. Nothing may run any more.
+func (e *Executor) Close() error { return e.home.Close() }
+
+// isolates tells that what a program can write to is apart from what the next
+// one is started from.
+func (e *Executor) isolates() bool { return e.tier.AtLeast(belfry.IsolationUser) }
+
+// ownRoot tells that programs see paths of their own.
+func (e *Executor) ownRoot() bool { return e.tier.AtLeast(belfry.IsolationNamespaces) }
+
+// without is a report as if what is switched off did not work.
+func without(r sandbox.Report, off []sandbox.Layer) sandbox.Report {
+	r.Findings = slices.Clone(r.Findings)
+	for i, f := range r.Findings {
+		if slices.Contains(off, f.Layer) {
+			r.Findings[i] = sandbox.Finding{Layer: f.Layer, Detail: "switched off by the operator"}
+		}
+	}
+	return r
+}
+
+func strongest(r sandbox.Report) belfry.Isolation {
+	for t := sandbox.GVisor; t > sandbox.None; t-- {
+		if r.Why(t) == "" {
+			return belfry.Isolation(t.String())
+		}
+	}
+	return belfry.IsolationNone
+}

@@ -1,0 +1,3 @@
+package program_test
+
+func beWorker([]string) int { return 1 }
