@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/process"
+	"github.com/belfry-run/belfry/worker/program"
 )
 
 // startWorkers starts what runs jobs on this node.
@@ -21,7 +23,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	}
 	w := Workers{
 		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
-		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace,
+		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, node: true,
 	}
 	if _, err := w.serving(ctx, nil); err != nil {
 		return err
@@ -40,6 +42,15 @@ type Workers struct {
 	Handlers  *worker.Handlers
 	Version   string
 	Logger    *slog.Logger
+
+	// Artifacts are read here where there is a store beside the worker, else by
+	// the links that come with jobs; those that are paths belong to Server.
+	Artifacts program.Source
+	Server    string
+	// Uploader keeps what programs leave.
+	Uploader program.Uploader
+
+	node bool // has a database
 }
 
 // QueueLister knows which queues there are. A store does, and so does the
@@ -57,6 +68,16 @@ func (w *Workers) Run(ctx context.Context) error {
 	executors, err := w.executors()
 	if err != nil {
 		return err
+	}
+	programs := w.openPrograms(ctx)
+	defer func() {
+		if err := programs.close(); err != nil {
+			w.Logger.Warn("folders of programs were not given back", "error", err)
+		}
+	}()
+	has := belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if programs.executor != nil {
+		executors[belfry.KindProgram], has = programs.executor, programs.executor.Has()
 	}
 	var (
 		running sync.WaitGroup
@@ -78,7 +99,7 @@ func (w *Workers) Run(ctx context.Context) error {
 		if len(fresh) > 0 {
 			one, err := worker.New(worker.Options{
 				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
-				Queues: fresh, Executors: executors, Handlers: w.Handlers,
+				Queues: fresh, Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
 				Grace: graceOf(w.Config), Logger: w.Logger,
 			})
 			if err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -25,6 +26,11 @@ type Config struct {
 	Listen           string          `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
 	Roles            []string        `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
 	AllowCommands    bool            `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
+	RefusePrograms   bool            `json:"refuse_programs" default:"false" group:"node,worker" doc:"Run no uploaded programs here. Otherwise they run in a sandbox, where it is as strong as min_isolation"`
+	MinIsolation     string          `json:"min_isolation" default:"confined" group:"node,worker" doc:"Weakest isolation under which uploaded programs run here: none, user, confined, namespaces or gvisor; a task may ask for more"`
+	AllowNetwork     bool            `json:"allow_network" default:"false" group:"node,worker" doc:"Let uploaded programs use this machine's network if their task asks for it. They then reach whatever this machine reaches"`
+	StateDir         string          `json:"state_dir" group:"node,worker" doc:"Folder for uploaded programs and results under way; default: belfry.state beside the SQLite file, /var/lib/belfry for root, or belfry in the user's cache folder"`
+	CacheSize        int64           `json:"cache_size" default:"1073741824" group:"node,worker" doc:"Bytes of uploaded programs kept for their next run"`
 	AllowAddresses   []string        `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
 	Queues           map[string]int  `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
 	OnlyQueues       []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
@@ -105,6 +111,12 @@ func (c Config) Validate() error {
 	}
 	for _, r := range c.Roles {
 		choice("roles", r, RoleAPI, RoleEngine, RoleWorker)
+	}
+	if !slices.Contains(belfry.Isolations, belfry.Isolation(c.MinIsolation)) {
+		bad("min_isolation", c.MinIsolation, "is not an isolation", fmt.Sprint("one of ", belfry.Isolations))
+	}
+	if c.CacheSize < 0 {
+		bad("cache_size", strconv.FormatInt(c.CacheSize, 10), "is below 0", "")
 	}
 	choice("wakeups", c.Wakeups, "notify", "poll")
 	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
@@ -258,6 +270,25 @@ func (c Config) ServerURL() string {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)
+}
+
+// StateFolder is state_dir, or where it is by default for a node, which has a
+// database, or for a worker, which has none.
+func (c Config) StateFolder(node bool) (string, error) {
+	if c.StateDir != "" {
+		return filepath.Abs(c.StateDir)
+	}
+	if file := c.SQLitePath(); node && file != "" {
+		return filepath.Abs(filepath.Join(filepath.Dir(file), "belfry.state"))
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/belfry", nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", belfry.InvalidField("state_dir", "", "is not given and there is no folder for it", "give one: "+err.Error())
+	}
+	return filepath.Join(dir, "belfry"), nil
 }
 
 // IsLoopback reports whether an address with a port can be reached from this

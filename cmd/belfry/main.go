@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/belfry-run/belfry/worker/program"
 )
 
 func main() {
+	program.Init() // first of all: in copies that run programs it does not return
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)

@@ -24,11 +24,14 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/belfry-run/belfry/worker/program"
 )
 
 // The scripts run this program as real processes, each with a folder, a
 // SQLite file and a port of its own.
 func TestMain(m *testing.M) {
+	program.Init()
 	testscript.Main(m, map[string]func(){"belfry": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
@@ -47,6 +50,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("BELFRY_REFUSE_PROGRAMS", "true") // a script that runs some takes it back
+			e.Setenv("BELFRY_STATE_DIR", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("BELFRY_LISTEN", "127.0.0.1:1") // where no server answers, whatever runs on this machine
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Values[nodesKey] = map[string]*node{}

@@ -57,7 +57,7 @@ func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
 	}
 	handlers := &worker.Handlers{}
 	app.RegisterCanary(handlers)
-	w := app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log}
+	w := app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log, Server: l.ServerURL()}
 	if l.Given("namespace") {
 		w.Namespace = l.Namespace
 	}

@@ -70,6 +70,7 @@ func (s *site) environ() []string {
 	env := []string{
 		"PATH=" + binDir + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + s.dir, "XDG_CONFIG_HOME=" + filepath.Join(s.dir, ".config"), "TMPDIR=" + s.dir, "LANG=C.UTF-8",
+		"BELFRY_STATE_DIR=" + filepath.Join(s.dir, "state"), "BELFRY_REFUSE_PROGRAMS=true", // a test that runs some takes it back
 		"BELFRY_LISTEN=127.0.0.1:1", // where no server answers, whatever runs on this machine
 	}
 	if s.postgres() {

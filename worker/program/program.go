@@ -52,6 +52,10 @@ const defaultCacheSize = 1 << 30
 // as strongly as its operator wants.
 var ErrWeak = errors.New("this machine cannot isolate programs as strongly as it has to")
 
+// ErrNoInit is why no program can run in a process whose main does not call
+// [Init]: it cannot start itself again.
+var ErrNoInit = errors.New("program.Init is not called in main, and without it no program can be kept apart")
+
 // Executor implements [worker.Executor] for kind program.
 type Executor struct {
 	options  Options
@@ -80,7 +84,7 @@ func Init() {
 // programs cannot run.
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	if !initialised.Load() {
-		return nil, errors.New("program.Init is not called in main, and without it no program can be kept apart")
+		return nil, ErrNoInit
 	}
 	if o.Server != "" {
 		if u, err := url.Parse(o.Server); err != nil || u.Host == "" {

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/program"
+)
+
+// programs is what runs uploaded programs on this machine, if anything does.
+type programs struct {
+	executor *program.Executor
+	spool    *worker.Spool
+}
+
+// openPrograms finds out whether programs can run here. That they cannot is no
+// reason for the rest not to work: their jobs wait for a worker that can, and
+// job why says so.
+func (w *Workers) openPrograms(ctx context.Context) *programs {
+	if w.Config.RefusePrograms {
+		return &programs{}
+	}
+	p, err := w.tryPrograms(ctx)
+	switch {
+	case errors.Is(err, program.ErrWeak), errors.Is(err, program.ErrNoInit):
+		w.Logger.Info("uploaded programs do not run here", "why", err)
+	case err != nil && ctx.Err() == nil:
+		w.Logger.Warn("uploaded programs do not run here", "error", err)
+	case err == nil:
+		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", w.Config.AllowNetwork)
+		return p
+	}
+	return &programs{}
+}
+
+func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
+	dir, err := w.Config.StateFolder(w.node)
+	if err != nil {
+		return nil, err
+	}
+	ex, err := program.Open(ctx, program.Options{
+		StateDir: dir, Source: w.Artifacts, Server: w.Server, Uploader: w.Uploader,
+		AllowNetwork: w.Config.AllowNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
+	})
+	if err != nil {
+		return nil, err
+	}
+	spool, err := worker.OpenSpool(filepath.Join(dir, "spool"))
+	if err != nil {
+		return nil, errors.Join(err, ex.Close())
+	}
+	if n := ex.Cleared(); n > 0 {
+		w.Logger.Warn("cleared away what an earlier worker left", "runs", n)
+	}
+	return &programs{executor: ex, spool: spool}, nil
+}
+
+func (p *programs) close() error {
+	if p.executor == nil {
+		return nil
+	}
+	return errors.Join(p.spool.Close(), p.executor.Close())
+}
