@@ -77,11 +77,9 @@ func (l *life) ttl() time.Duration {
 	return l.session.TTL.D()
 }
 
-// Longest times of calls that open and close sessions, and of the delivery of
-// the last results in between.
+// Longest times of calls that open and close sessions.
 const (
 	openWait  = 15 * time.Second
-	flushWait = 15 * time.Second
 	closeWait = 5 * time.Second
 )
 
@@ -158,7 +156,7 @@ func (l *life) limitGrace(ctx context.Context, ended <-chan struct{}) {
 // would run it again although its task may forbid that.
 func (l *life) leave(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	flush, cancel := context.WithTimeout(ctx, flushWait)
+	flush, cancel := context.WithTimeout(ctx, l.worker.options.Linger)
 	defer cancel()
 	if !l.worker.reports.flush(flush) {
 		return belfry.Errorf(belfry.Unavailable, "results of %d jobs could not be delivered", l.holding())

@@ -45,6 +45,8 @@ type Options struct {
 	// Grace is how long running jobs may go on at shutdown before they are
 	// cancelled and handed back. Negative: not at all. Default: 30s.
 	Grace time.Duration
+	// Linger is how long the end waits for results to be delivered. Default: 15s.
+	Linger time.Duration
 	// Patience is how long a handler may go on after its context was cancelled
 	// before it is left behind. A command has its kill grace on top.
 	// Default: 10s.
@@ -73,6 +75,7 @@ const (
 	defaultPoll     = time.Second
 	defaultGrace    = 30 * time.Second
 	defaultPatience = 10 * time.Second
+	defaultLinger   = 15 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -90,6 +93,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
+	}
+	if o.Linger == 0 {
+		o.Linger = defaultLinger
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

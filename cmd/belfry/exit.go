@@ -21,6 +21,7 @@ const (
 	exitUnauthorized = 5
 	exitUnavailable  = 6
 	exitInternal     = 7
+	exitNothing      = 8 // belfry worker init found no job
 )
 
 const exitHelp = `Exit codes:
@@ -31,7 +32,8 @@ const exitHelp = `Exit codes:
   4  conflict: it exists already, or its state forbids this
   5  no valid token, or not the right to do this
   6  the server or database cannot be reached now
-  7  a fault of Belfry itself`
+  7  a fault of Belfry itself
+  8  belfry worker init found no job`
 
 // exitCode is the one place where what went wrong becomes an exit code.
 func exitCode(err error) int {

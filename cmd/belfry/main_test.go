@@ -29,6 +29,7 @@ func TestExitCodes(t *testing.T) {
 		exitUnauthorized: {belfry.Errorf(belfry.Unauthorized, "x"), belfry.Errorf(belfry.Forbidden, "x")},
 		exitUnavailable:  {fmt.Errorf("around: %w", belfry.Errorf(belfry.Unavailable, "x"))},
 		exitInternal:     {belfry.Errorf(belfry.Internal, "x")},
+		exitNothing:      {exitStatus(exitNothing)},
 	} {
 		for _, err := range errs {
 			if got := exitCode(err); got != want {

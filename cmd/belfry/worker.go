@@ -19,7 +19,7 @@ import (
 )
 
 func (c *cli) workerCmd() *cobra.Command {
-	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerDrain())
+	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerDrain(), c.workerInit(), c.workerMain())
 	cmd.Long = `Run a worker on this machine, for a server elsewhere. It needs the server's URL
 and a token with the scope worker, and no database credentials. A token with
 the scope read besides lets it see queues that are created later.`
@@ -38,31 +38,40 @@ the scope read besides lets it see queues that are created later.`
 }
 
 func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
-	token, err := clientToken(l)
+	w, err := c.workers(ctx, l)
 	if err != nil {
 		return err
 	}
+	w.Logger.Info("working", "server", l.ServerURL(), "commands", l.AllowCommands)
+	return w.Run(ctx)
+}
+
+// workers are those of a machine that has a server elsewhere.
+func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, error) {
+	token, err := clientToken(l)
+	if err != nil {
+		return nil, err
+	}
 	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	log := c.logger(l.Config)
 	// A token that is wrong now will not get better. A server that is away may
 	// come back, and the worker waits for it.
 	switch _, err := client.Queues(ctx); belfry.CodeOf(err) {
 	case belfry.Unauthorized, belfry.NotFound, belfry.Invalid:
-		return err
+		return nil, err
 	case belfry.Unavailable:
 		log.Warn("the server does not answer yet", "server", l.ServerURL(), "error", err)
 	}
 	handlers := &worker.Handlers{}
 	app.RegisterCanary(handlers)
-	w := app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log, Server: l.ServerURL()}
+	w := &app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: versionText(), Logger: log, Server: l.ServerURL()}
 	if l.Given("namespace") {
 		w.Namespace = l.Namespace
 	}
-	log.Info("working", "server", l.ServerURL(), "commands", l.AllowCommands)
-	return w.Run(ctx)
+	return w, nil
 }
 
 func (c *cli) workerList() *cobra.Command {

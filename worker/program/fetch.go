@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -153,4 +154,18 @@ func passedOn() (env []string) {
 		}
 	}
 	return env
+}
+
+// Prefetch puts the artifact of a job into the cache, for an executor that
+// shares the state folder. Where programs are not kept apart from it, nothing is
+// cached, and this only finds out that the artifact can be had.
+func (e *Executor) Prefetch(ctx context.Context, j belfry.LeasedJob) error {
+	r := worker.Run{Job: j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
+	if err := e.accepts(r); err != nil {
+		return err
+	}
+	into := filepath.Join(e.home.Dir, fmt.Sprintf("prefetch-%d", e.runs.Add(1)))
+	defer func() { _ = os.Remove(into) }()
+	g := j.Task.Program
+	return e.cache.place(ctx, g.SHA256, g.Size, into, func() error { return e.fetch(ctx, r, into) })
 }

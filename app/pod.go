@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/pod"
+)
+
+// ClaimForPod claims one program, fetches it and hands it over in a folder, for
+// RunForPod in another process. It reports false when there was none in time.
+func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duration) (found bool, err error) {
+	queues, err := w.serving(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	w.Config.StateDir = pod.StateDir(dir)
+	p, err := w.tryPrograms(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for _, name := range slices.Collect(maps.Keys(queues)) {
+		queues[name] = 1
+	}
+	return pod.Claim(ctx, pod.ClaimOptions{
+		Broker: w.Broker, Fetcher: p.executor, Server: w.Server, Dir: dir, Wait: wait, Logger: w.Logger,
+		Worker: belfry.WorkerInfo{
+			Name: w.Config.NodeName(), Namespace: w.Namespace, Queues: queues, Version: w.Version, Has: p.executor.Has(),
+		},
+	})
+}
+
+// RunForPod runs what ClaimForPod handed over in a folder, and clears it.
+func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Handover) (belfry.Broker, error)) (err error) {
+	var opened *programs
+	defer func() {
+		if opened != nil {
+			err = errors.Join(err, opened.close())
+		}
+		err = errors.Join(err, pod.Clear(dir))
+	}()
+	w.Config.StateDir = pod.StateDir(dir)
+	return pod.Run(ctx, pod.RunOptions{
+		Dir: dir, Connect: connect, Name: w.Config.NodeName(), Version: w.Version, Grace: graceOf(w.Config), Logger: w.Logger,
+		Executor: func(ctx context.Context, h pod.Handover) (worker.Executor, belfry.Has, error) {
+			w.Server = h.Server
+			p, err := w.tryPrograms(ctx)
+			if err != nil {
+				return nil, belfry.Has{}, err
+			}
+			opened = p
+			return p.executor, p.executor.Has(), nil
+		},
+	})
+}

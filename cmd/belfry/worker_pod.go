@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/worker/pod"
+)
+
+const defaultPodDir = "/belfry"
+
+func (c *cli) workerInit() *cobra.Command {
+	var dir string
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use: "init", Short: "Claim one uploaded program and prepare it for belfry worker main", Args: cobra.NoArgs,
+		Long: `Claim one uploaded program and prepare it for belfry worker main.
+
+This is the first of two containers of a pod that share a volume. It holds the
+worker's token, claims exactly one job, fetches and verifies its program, and
+leaves in --dir what the other one needs: the program, and a file with the job
+and a token for this attempt alone, which only its own user can read. Both must
+run as the same user.
+
+It exits with 0 when a job is prepared, and with 8 when there was none.`,
+		Example: `  belfry worker init --server https://belfry.example.com --token-file /run/secrets/worker --dir /belfry --wait 5m
+  belfry worker main --dir /belfry`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := c.config(cmd)
+			if err != nil {
+				return err
+			}
+			w, err := c.workers(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			found, err := w.ClaimForPod(cmd.Context(), dir, wait)
+			if err == nil && !found {
+				fmt.Fprintln(c.stderr, "there was nothing to do")
+				return exitStatus(exitNothing)
+			}
+			return err
+		},
+	}
+	c.configFlags(cmd.Flags(), "worker")
+	podDir(cmd, &dir)
+	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for a job; 0 looks once")
+	return cmd
+}
+
+func (c *cli) workerMain() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "main", Short: "Run the program that belfry worker init prepared", Args: cobra.NoArgs,
+		Long: `Run the program that belfry worker init prepared, and report what came of it.
+
+This is the second of two containers of a pod. It needs no token: the one for
+this attempt is in --dir, and is removed from there before the program starts.
+It runs the program in the strongest sandbox that works in the pod, renews the
+lease, and clears --dir at the end.
+
+It exits with 0 once the result is reported, also when the program failed: what
+follows is the server's to decide, and the pod is not to be started again.`,
+		Example: `  belfry worker main --dir /belfry`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := c.config(cmd)
+			if err != nil {
+				return err
+			}
+			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
+			return w.RunForPod(cmd.Context(), dir, attemptBroker)
+		},
+	}
+	c.configFlags(cmd.Flags(), "worker")
+	podDir(cmd, &dir)
+	return cmd
+}
+
+func podDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", defaultPodDir, "folder that both containers share")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
+			return belfry.InvalidField("--dir", *dir, "is not a folder", "mount the volume that both containers share there")
+		}
+		return nil
+	}
+}
+
+// attemptBroker is the server for one attempt, by its token.
+func attemptBroker(h pod.Handover) (belfry.Broker, error) {
+	return httpapi.NewClient(h.Server, h.Leased.Token, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
+}

@@ -1,0 +1,216 @@
+package pod_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+	"github.com/belfry-run/belfry/worker/pod"
+	"github.com/belfry-run/belfry/worker/program"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	program.Init()
+	os.Exit(m.Run())
+}
+
+// twoContainers are a pod, and a server that has one job for it.
+type twoContainers struct {
+	*brokertest.Broker
+	dir    string
+	id     int64
+	script string
+	away   bool
+}
+
+func newPod(t *testing.T, script string) *twoContainers {
+	t.Helper()
+	p := &twoContainers{Broker: brokertest.New(), script: script}
+	var err error
+	if p.dir, err = os.MkdirTemp("", "belfry-pod-"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(p.dir, 0o711); err != nil { //nolint:gosec // programs with a user of their own pass through
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sandbox.Remove(p.dir); err != nil {
+			t.Error(err)
+		}
+	})
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if p.away {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write([]byte(p.script))
+	}))
+	t.Cleanup(store.Close)
+	sum := sha256.Sum256([]byte(script))
+	p.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(script))}, Retry: belfry.Retry{MaxAttempts: 1}}.WithDefaults())
+	p.Leased = func(j *belfry.LeasedJob) {
+		j.Token = "for-this-attempt"
+		j.Artifact = &belfry.SignedRequest{Method: http.MethodGet, URL: store.URL}
+	}
+	return p
+}
+
+func (p *twoContainers) executor(ctx context.Context, t *testing.T) *program.Executor {
+	t.Helper()
+	ex, err := program.Open(ctx, program.Options{StateDir: pod.StateDir(p.dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ex
+}
+
+func (p *twoContainers) init(t *testing.T) (bool, error) {
+	t.Helper()
+	ex := p.executor(t.Context(), t)
+	defer func() {
+		if err := ex.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return pod.Claim(t.Context(), pod.ClaimOptions{
+		Broker: p, Fetcher: ex, Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
+		Worker: belfry.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 5}, Has: ex.Has()},
+	})
+}
+
+func (p *twoContainers) main(t *testing.T) error {
+	t.Helper()
+	var ex *program.Executor
+	defer func() {
+		if ex != nil {
+			if err := ex.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	return pod.Run(t.Context(), pod.RunOptions{
+		Dir: p.dir, Name: "pod",
+		Connect: func(h pod.Handover) (belfry.Broker, error) {
+			if h.Server != "http://server" || h.Leased.Token != "for-this-attempt" {
+				t.Errorf("%+v", h)
+			}
+			return p, nil
+		},
+		Executor: func(ctx context.Context, _ pod.Handover) (worker.Executor, belfry.Has, error) {
+			ex = p.executor(ctx, t)
+			return ex, ex.Has(), nil
+		},
+	})
+}
+
+func TestTheFirstContainerPreparesWhatTheSecondRuns(t *testing.T) {
+	p := newPod(t, "#!/bin/sh\nfor f in "+"$BELFRY_INPUT_DIR"+"/attempt.json /belfry/*; do cat $f 2>/dev/null | grep -c for-this-at[t]empt; done\necho ran\n")
+	p.id = p.Enqueue(belfry.NewJob{Task: "prog", Input: []byte(`{"dir":"` + p.dir + `"}`)}).ID
+	p.Enqueue(belfry.NewJob{Task: "prog"})
+	if found, err := p.init(t); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	file := filepath.Join(p.dir, "attempt.json")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatal(info, err)
+	}
+	p.away = true // what the second needs is there
+	if err := p.main(t); err != nil {
+		t.Fatal(err)
+	}
+	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK || as[0].Sandboxed == nil || !strings.HasSuffix(p.Text(p.id), "ran\n") || strings.Contains(p.Text(p.id), "1\n") {
+		t.Errorf("%+v %q", as, p.Text(p.id))
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Error("the token's file is left:", err)
+	}
+	if j, _ := p.Job(t.Context(), "", p.id+1); j.State != belfry.JobReady {
+		t.Errorf("another job is %s", j.State)
+	}
+	if err := pod.Clear(p.dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if breaches := p.Breaches(); len(breaches) > 0 {
+		t.Error(breaches)
+	}
+}
+
+func TestNothingToDoIsNoError(t *testing.T) {
+	p := newPod(t, "#!/bin/sh\n")
+	if found, err := p.init(t); err != nil || found {
+		t.Error(found, err)
+	}
+	if err := p.main(t); belfry.CodeOf(err) != belfry.NotFound {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotBePreparedIsGivenBackAsAFaultOfTheMachine(t *testing.T) {
+	for name, spoil := range map[string]func(*twoContainers){
+		"no artifact": func(p *twoContainers) { p.away = true },
+		"no token":    func(p *twoContainers) { p.Leased = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPod(t, "#!/bin/sh\n")
+			p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+			spoil(p)
+			if found, err := p.init(t); err == nil || found {
+				t.Error(found, err)
+			}
+			if as := p.Attempts(p.id); len(as) != 1 || !as[0].Infra || as[0].Error == "" {
+				t.Errorf("%+v", as)
+			}
+		})
+	}
+}
+
+func TestALeaseThatIsLostIsNotStarted(t *testing.T) {
+	p := newPod(t, "#!/bin/sh\necho ran\n")
+	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	if found, err := p.init(t); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	p.Lose()
+	if err := p.main(t); belfry.CodeOf(err) != belfry.Conflict || p.Text(p.id) != "" {
+		t.Error(err, p.Text(p.id))
+	}
+}
+
+func TestAResultIsOfferedUntilTheServerIsBack(t *testing.T) {
+	p := newPod(t, "#!/bin/sh\nexit 3\n")
+	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	if found, err := p.init(t); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	refused := 0
+	p.Before = func(_ context.Context, call string) error {
+		if call == "finish" && refused < 3 {
+			refused++
+			return errors.Join(errors.New("away"), context.DeadlineExceeded)
+		}
+		return nil
+	}
+	begun := time.Now()
+	if err := p.main(t); err != nil {
+		t.Fatal(err, time.Since(begun))
+	}
+	if as := p.Attempts(p.id); len(as) != 1 || as[0].ExitCode == nil || *as[0].ExitCode != 3 {
+		t.Errorf("%+v", as)
+	}
+}
