@@ -1,0 +1,147 @@
+package worker
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+)
+
+// claimed is an attempt that a worker has, whose process then ends without a word.
+func claimed(t *testing.T) (b *brokertest.Broker, session string, ref belfry.Ref) {
+	t.Helper()
+	b = brokertest.New()
+	b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
+	b.Enqueue(belfry.NewJob{Task: "prog"})
+	s, err := b.OpenSession(t.Context(), belfry.WorkerInfo{Name: "dead", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
+	check(t, err)
+	c, err := b.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+	check(t, err)
+	return b, s.ID, belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openSpool(t *testing.T, dir string) *Spool {
+	t.Helper()
+	s, err := OpenSpool(dir)
+	check(t, err)
+	return s
+}
+
+type never struct{}
+
+func (never) Execute(context.Context, Run) belfry.Finish { panic("nothing is to run") }
+
+// comeBack is a worker that starts where another has ended.
+func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
+	t.Helper()
+	s := openSpool(t, dir)
+	w, err := New(Options{Broker: b, Spool: s, Executors: map[belfry.Kind]Executor{belfry.KindHTTP: never{}}})
+	check(t, err)
+	_, err = w.RunOnce(t.Context())
+	check(t, err)
+	check(t, s.Close())
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	check(t, err)
+	if len(left) != 1 || filepath.Base(left[0]) != "lock" {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
+	t.Parallel()
+	b, session, ref := claimed(t)
+	dir := t.TempDir()
+	dead := openSpool(t, dir)
+	check(t, dead.begin(session, ref))
+	check(t, dead.Close()) // as the kernel does
+	comeBack(t, b, dir)
+	if as := b.Attempts(ref.JobID); len(as) != 1 || !as[0].Infra || as[0].Error != died || as[0].Lease != ref.Lease {
+		t.Errorf("%+v", as)
+	}
+}
+
+func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
+	t.Parallel()
+	b, session, ref := claimed(t)
+	dir := t.TempDir()
+	dead := openSpool(t, dir)
+	check(t, dead.begin(session, ref))
+	check(t, dead.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: []byte(`{"n":1}`)}))
+	check(t, dead.Close())
+	comeBack(t, b, dir)
+	if as := b.Attempts(ref.JobID); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK || string(as[0].Output) != `{"n":1}` {
+		t.Errorf("%+v", as)
+	}
+}
+
+func TestASpoolOfALivingWorkerIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	_, session, ref := claimed(t)
+	dir := t.TempDir()
+	living := openSpool(t, dir)
+	check(t, living.begin(session, ref))
+	other := openSpool(t, dir)
+	if left := other.takeLeft(); len(left) > 0 {
+		t.Errorf("%+v", left)
+	}
+	check(t, living.forget(ref))
+	check(t, living.Close())
+	check(t, other.Close())
+}
+
+func TestATornNoteIsWorthNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	dead := openSpool(t, dir)
+	check(t, os.WriteFile(filepath.Join(dead.own.Dir, "1-1.json"), []byte(`{"session":"s`), 0o600))
+	check(t, dead.Close())
+	next := openSpool(t, dir)
+	if left := next.takeLeft(); len(left) > 0 {
+		t.Errorf("%+v", left)
+	}
+	check(t, next.Close())
+}
+
+// What is answered is forgotten: the spool does not grow.
+func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New()
+	b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
+	for range 5 {
+		b.Enqueue(belfry.NewJob{Task: "prog"})
+	}
+	s := openSpool(t, t.TempDir())
+	ex := quick(func(r Run) belfry.Finish {
+		notes, err := os.ReadDir(s.own.Dir)
+		if err != nil || len(notes) == 0 {
+			t.Error("nothing is noted while it runs:", err)
+		}
+		_, _ = io.WriteString(r.Stdout, "x")
+		return belfry.Finish{Outcome: belfry.OutcomeOK}
+	})
+	w, err := New(Options{Broker: b, Spool: s, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
+	check(t, err)
+	n, err := w.RunOnce(t.Context())
+	check(t, err)
+	notes, err := os.ReadDir(s.own.Dir)
+	check(t, err)
+	if n != 5 || len(notes) > 0 {
+		t.Errorf("%d jobs, %v left", n, notes)
+	}
+	check(t, s.Close())
+}
+
+type quick func(Run) belfry.Finish
+
+func (q quick) Execute(_ context.Context, r Run) belfry.Finish { return q(r) }
