@@ -1,0 +1,115 @@
+{{- define "belfry.name" -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{- end }}
+
+{{- define "belfry.labels" -}}
+app.kubernetes.io/name: belfry
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "belfry.selector" -}}
+app.kubernetes.io/name: belfry
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "belfry.image" -}}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{- end }}
+
+{{- define "belfry.serverURL" -}}
+{{ .Values.serverURL | default (printf "http://%s-server.%s.svc:7420" (include "belfry.name" .) .Release.Namespace) }}
+{{- end }}
+
+{{/* What every pod has: nobody's user, no token of the cluster. */}}
+{{- define "belfry.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .Values.user }}
+  runAsGroup: {{ .Values.user }}
+  fsGroup: {{ .Values.user }}
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* What every container has: the restricted standard, and a root that cannot be written to. */}}
+{{- define "belfry.containerSecurity" -}}
+image: {{ include "belfry.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  privileged: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* What a worker may do with programs. */}}
+{{- define "belfry.programEnv" -}}
+- {name: BELFRY_MIN_ISOLATION, value: {{ .minIsolation | quote }}}
+- {name: BELFRY_ALLOW_NETWORK, value: {{ .allowNetwork | quote }}}
+{{- end }}
+
+{{- define "belfry.queuesEnv" -}}
+{{- if . }}
+- {name: BELFRY_ONLY_QUEUES, value: {{ join "," . | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* The pod of one program. Only the first container sees the worker's token. */}}
+{{- define "belfry.programPod" -}}
+metadata:
+  labels: {{- include "belfry.selector" (dict "root" . "component" "program") | nindent 4 }}
+spec:
+  {{- include "belfry.podSecurity" . | nindent 2 }}
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 60
+  initContainers:
+    - name: init
+      {{- include "belfry.containerSecurity" . | nindent 6 }}
+      args: [worker, init, --dir, /belfry, --wait, {{ .Values.pods.wait | quote }}]
+      env:
+        - {name: BELFRY_SERVER, value: {{ include "belfry.serverURL" . | quote }}}
+        - {name: BELFRY_TOKEN_FILE, value: /run/belfry/token}
+        {{- include "belfry.programEnv" .Values.pods | nindent 8 }}
+        {{- include "belfry.queuesEnv" .Values.pods.queues | nindent 8 }}
+      resources: {{- toYaml .Values.pods.resources | nindent 8 }}
+      volumeMounts:
+        - {name: belfry, mountPath: /belfry}
+        - {name: tmp, mountPath: /tmp}
+        - {name: token, mountPath: /run/belfry, readOnly: true}
+  containers:
+    - name: main
+      {{- include "belfry.containerSecurity" . | nindent 6 }}
+      args: [worker, main, --dir, /belfry, --grace, 30s]
+      env:
+        {{- include "belfry.programEnv" .Values.pods | nindent 8 }}
+      resources: {{- toYaml .Values.pods.resources | nindent 8 }}
+      volumeMounts:
+        - {name: belfry, mountPath: /belfry}
+        - {name: tmp, mountPath: /tmp}
+  volumes:
+    - name: belfry
+      emptyDir: {sizeLimit: {{ .Values.pods.volumeSize }}}
+    - name: tmp
+      emptyDir: {sizeLimit: 64Mi}
+    - name: token
+      secret:
+        secretName: {{ .Values.workerToken.secretName }}
+        defaultMode: 0440
+        items: [{key: {{ .Values.workerToken.key }}, path: token}]
+{{- end }}
+
+{{/* How a job of one such pod ends. Belfry retries, so Kubernetes must not. */}}
+{{- define "belfry.programJob" -}}
+backoffLimit: 0
+activeDeadlineSeconds: {{ .Values.pods.deadline }}
+ttlSecondsAfterFinished: 300
+podReplacementPolicy: Failed
+podFailurePolicy:
+  rules:
+    - action: FailJob # 8: there was nothing to do
+      onExitCodes: {containerName: init, operator: In, values: [8]}
+    - action: FailJob
+      onExitCodes: {operator: NotIn, values: [0]}
+template: {{- include "belfry.programPod" . | nindent 2 }}
+{{- end }}
