@@ -48,6 +48,7 @@ func last(t *testing.T, b *brokertest.Broker, id int64) belfry.Finish {
 const script = "#!/bin/sh\necho ran\n"
 
 func TestAnArtifactIsFetchedByItsLink(t *testing.T) {
+	t.Parallel()
 	var fails atomic.Int32
 	var status atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,6 +98,7 @@ func TestAnArtifactIsFetchedByItsLink(t *testing.T) {
 }
 
 func TestSecretsAreGivenAndNotTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.being(t, "secret")
 	p.Secrets = map[string]string{"KEY": "api-key"}

@@ -57,6 +57,7 @@ func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
 }
 
 func TestHowAProgramEndsIsToldInWords(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct {
 		args  []string
@@ -108,6 +109,7 @@ func elf(machine byte) string {
 }
 
 func TestWhatCannotRunSaysWhyToAPerson(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for want, content := range map[string]string{
 		"neither an ELF program nor a script":  "hello\n",
@@ -124,6 +126,7 @@ func TestWhatCannotRunSaysWhyToAPerson(t *testing.T) {
 }
 
 func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	good := w.addBytes(t, "#!/bin/sh\necho ran\n")
 	if r := w.run(t, good); r.out != "ran\n" {
@@ -151,6 +154,7 @@ func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
 }
 
 func TestTheCacheIsUsedComparedAndBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(o *program.Options) { o.CacheSize = 45 })
 	script := func(say string) belfry.Program { return w.addBytes(t, "#!/bin/sh\necho "+say+"\n") } // 17 bytes and say
 	cached := func() (names []string) {
@@ -187,6 +191,7 @@ func TestTheCacheIsUsedComparedAndBounded(t *testing.T) {
 }
 
 func TestOutputIsKeptWithItsBeginAndItsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.being(t, "flood", strconv.Itoa(64<<20))
 	p.Limits.Log = 1 << 20
@@ -210,6 +215,7 @@ func TestOutputIsKeptWithItsBeginAndItsEnd(t *testing.T) {
 }
 
 func TestOutputsAreTakenAndTricksAreNot(t *testing.T) {
+	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
 		r := w.run(t, w.being(t, "tricks"))
 		if r.Outcome != belfry.OutcomeOK || r.Sandboxed == nil {
@@ -235,6 +241,7 @@ func TestOutputsAreTakenAndTricksAreNot(t *testing.T) {
 }
 
 func TestOutputsHaveLimits(t *testing.T) {
+	t.Parallel()
 	for name, quota := range map[string]bool{"by the kernel": true, "by looking": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -259,6 +266,7 @@ func TestOutputsHaveLimits(t *testing.T) {
 }
 
 func TestAnUploadThatFailsLosesNoResult(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.refuse = errAway
 	r := w.run(t, w.being(t, "files", "2"))
@@ -285,6 +293,7 @@ func cancelWhenReady(t *testing.T, w *world, p belfry.Program) ran {
 }
 
 func TestCancelAsksFirstAndThenKillsEverything(t *testing.T) {
+	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
 		if r := cancelWhenReady(t, w, w.being(t, "polite")); r.Outcome != belfry.OutcomeCanceled || !strings.Contains(r.out, "bye") || r.ExitCode == nil || *r.ExitCode != 7 {
 			t.Errorf("%+v", r)
@@ -296,6 +305,7 @@ func TestCancelAsksFirstAndThenKillsEverything(t *testing.T) {
 }
 
 func TestATimeoutIsATimeout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.being(t, "stubborn")
 	p.KillGrace = belfry.Duration(50 * time.Millisecond)
@@ -318,6 +328,7 @@ func TestAProgramFindsNothingOfTheWorkers(t *testing.T) {
 }
 
 func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer func() { _ = l.Close() }()
@@ -345,6 +356,7 @@ func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
 }
 
 func TestIsolationFailsClosed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, without(belfry.IsolationConfined, "namespaces"))
 	p := w.being(t, "echo")
 	p.MinIsolation = belfry.IsolationNamespaces
@@ -358,6 +370,7 @@ func TestIsolationFailsClosed(t *testing.T) {
 }
 
 func TestOutputValueOfAJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.run(t, w.being(t, "exit", "0"))
 	var value struct {

@@ -38,6 +38,7 @@ func beWorker(args []string) int {
 }
 
 func TestAKilledWorkerLeavesNothingAfterTheNextStart(t *testing.T) {
+	t.Parallel()
 	for _, tier := range []string{"namespaces", "confined"} {
 		t.Run(tier, func(t *testing.T) {
 			w := &world{store: newStore(), dir: public(t)}
