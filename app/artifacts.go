@@ -138,6 +138,15 @@ func (a *Artifacts) Put(ctx context.Context, digest string, size int64, r io.Rea
 	return st.Put(ctx, blob.Upload{Digest: digest, Size: size}, r)
 }
 
+// Open reads an artifact, for a worker of this node.
+func (a *Artifacts) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
+	st, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return st.Open(ctx, digest)
+}
+
 // Settled implements [engine.Bytes]. A folder that was never needed is not made
 // to look into it.
 func (a *Artifacts) Settled(ctx context.Context, after string, n int, before time.Time) (digests []string, next string, err error) {

@@ -47,7 +47,11 @@ func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Ha
 	}()
 	w.Config.StateDir = pod.StateDir(dir)
 	return pod.Run(ctx, pod.RunOptions{
-		Dir: dir, Connect: connect, Name: w.Config.NodeName(), Version: w.Version, Grace: graceOf(w.Config), Logger: w.Logger,
+		Dir: dir, Name: w.Config.NodeName(), Version: w.Version, Grace: graceOf(w.Config), Logger: w.Logger,
+		Connect: func(h pod.Handover) (b belfry.Broker, err error) {
+			w.Broker, err = connect(h)
+			return w.Broker, err
+		},
 		Executor: func(ctx context.Context, h pod.Handover) (worker.Executor, belfry.Has, error) {
 			w.Server = h.Server
 			p, err := w.tryPrograms(ctx)

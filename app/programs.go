@@ -41,10 +41,21 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	ex, err := program.Open(ctx, program.Options{
-		StateDir: dir, Source: w.Artifacts, Server: w.Server, Uploader: w.Uploader,
+	o := program.Options{
+		StateDir: dir, Server: w.Server,
 		AllowNetwork: w.Config.AllowNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
-	})
+	}
+	if o.CacheSize == 0 {
+		o.CacheSize = -1 // none
+	}
+	var keeper program.Keeper
+	if w.Artifacts != nil {
+		o.Source, keeper = w.Artifacts, w.Artifacts
+	}
+	if d, can := w.Broker.(program.Declarer); can {
+		o.Uploader = program.Declared(d, w.Server, keeper)
+	}
+	ex, err := program.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}

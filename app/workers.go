@@ -13,7 +13,6 @@ import (
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/process"
-	"github.com/belfry-run/belfry/worker/program"
 )
 
 // startWorkers starts what runs jobs on this node.
@@ -23,7 +22,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	}
 	w := Workers{
 		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
-		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, node: true,
+		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, Artifacts: a.artifacts, node: true,
 	}
 	if _, err := w.serving(ctx, nil); err != nil {
 		return err
@@ -43,12 +42,11 @@ type Workers struct {
 	Version   string
 	Logger    *slog.Logger
 
-	// Artifacts are read here where there is a store beside the worker, else by
-	// the links that come with jobs; those that are paths belong to Server.
-	Artifacts program.Source
+	// Artifacts is where programs are read and their outputs kept when they are
+	// beside the worker. Without, both go by links; those that are paths alone
+	// belong to Server.
+	Artifacts *Artifacts
 	Server    string
-	// Uploader keeps what programs leave.
-	Uploader program.Uploader
 
 	node bool // has a database
 }

@@ -18,7 +18,6 @@ type attempt struct {
 	log     *attemptLog
 	settled atomic.Bool
 	left    atomic.Bool // behind, with its goroutine
-	token   atomic.Pointer[string]
 
 	ctx    context.Context // ends with a cause when the attempt must
 	cancel context.CancelCauseFunc
@@ -28,12 +27,8 @@ func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *
 	a := &attempt{lane: l, arrived: arrived}
 	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
 	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(&j.Task))
-	a.run.Job, a.run.Task, a.run.Lease = j.Job, j.Task, number
+	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = j.Job, j.Task, number, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
-	a.run.token = &a.token
-	if j.Token != "" {
-		a.token.Store(&j.Token)
-	}
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()
 	return a

@@ -41,9 +41,10 @@ var (
 // The writers are safe for concurrent use, never fail, and ignore what comes
 // after the attempt has ended.
 type Run struct {
-	Job   belfry.Job
-	Task  belfry.Task
-	Lease int64
+	Job     belfry.Job
+	Task    belfry.Task
+	Lease   int64
+	Session string // of the worker
 
 	Stdout io.Writer
 	Stderr io.Writer
@@ -54,7 +55,6 @@ type Run struct {
 	Artifact *belfry.SignedRequest
 	Secrets  map[string]string
 
-	token   *atomic.Pointer[string]
 	lost    <-chan struct{}
 	flush   func(time.Duration) (cut bool)
 	settled *atomic.Bool // somebody else may have reported the result already
@@ -66,7 +66,6 @@ func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) Run
 		Stdout: stdout, Stderr: stderr, Log: log,
 		flush:   func(time.Duration) bool { return false },
 		settled: new(atomic.Bool),
-		token:   new(atomic.Pointer[string]),
 	}
 }
 
@@ -102,18 +101,6 @@ func (r Run) Key() string {
 // attempt must be stopped at once. It is for executors that take a while to
 // stop: their context has ended by then, with the cause that came first.
 func (r Run) Lost() <-chan struct{} { return r.lost }
-
-// Token is the right to this attempt alone, as it was last renewed; empty when
-// the broker gives none. It is for the worker and never for what it runs.
-func (r Run) Token() string {
-	if r.token == nil {
-		return ""
-	}
-	if t := r.token.Load(); t != nil {
-		return *t
-	}
-	return ""
-}
 
 // wordsOfWorker is room in a program's log for what the worker itself says.
 const wordsOfWorker = 64 << 10

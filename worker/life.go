@@ -266,17 +266,3 @@ func (l *life) cancel(refs []belfry.Ref) {
 		}
 	}
 }
-
-// keepTokens takes the tokens that a renewal brought, by job.
-func (l *life) keepTokens(tokens map[int64]string) {
-	if len(tokens) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for ref, a := range l.held {
-		if token, is := tokens[ref.JobID]; is {
-			a.token.Store(&token)
-		}
-	}
-}

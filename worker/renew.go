@@ -74,7 +74,6 @@ func (l *life) renewOnce(ctx context.Context) error {
 	case l.lease.extend(sent):
 		l.drain.Store(r.Drain)
 		l.cancel(r.Cancel)
-		l.keepTokens(r.Tokens)
 		for _, lane := range l.lanes {
 			lane.resize(r.Queues[lane.queue])
 		}

@@ -22,40 +22,46 @@ type Uploader interface {
 // Attempt is whose output it is.
 type Attempt struct {
 	belfry.Ref
-	// Token is the right to the attempt alone. Empty where the worker has none.
-	Token string
+	Session string
 }
 
-// Declarer gives links by which outputs are sent: those that it gives are for
-// exactly these bytes, and for an attempt that still holds its lease.
+// Declarer is told of an output before it is sent, and gives a link by which
+// exactly these bytes can be, or none when they are there already. It refuses
+// an attempt that has lost its lease. A store is one, and so are the clients.
 type Declarer interface {
-	DeclareOutputs(ctx context.Context, a Attempt, outs []belfry.Output) ([]belfry.SignedRequest, error)
+	DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error)
 }
 
-// Declared is an uploader that asks for a link for each output and sends it
-// there. Links that are paths alone belong to server.
-func Declared(server string, d Declarer) Uploader {
-	return &declared{server: server, declarer: d, client: &http.Client{
+// Keeper takes bytes where the worker is beside the artifacts.
+type Keeper interface {
+	Put(ctx context.Context, digest string, size int64, content io.Reader) error
+}
+
+// Declared is an uploader that declares each output and sends it by the link,
+// which belongs to server if it is a path alone, or to keeper if there is one.
+func Declared(d Declarer, server string, keeper Keeper) Uploader {
+	return &declared{declarer: d, server: server, keeper: keeper, client: &http.Client{
 		Timeout:       uploadTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
 type declared struct {
-	server   string
 	declarer Declarer
+	server   string
+	keeper   Keeper
 	client   *http.Client
 }
 
 func (d *declared) Upload(ctx context.Context, a Attempt, o belfry.Output, content io.Reader) error {
-	links, err := d.declarer.DeclareOutputs(ctx, a, []belfry.Output{o})
-	if err != nil {
+	given, err := d.declarer.DeclareOutput(ctx, a.Session, a.Ref, o)
+	switch {
+	case err != nil || given == nil:
 		return err
+	case d.keeper != nil:
+		return d.keeper.Put(ctx, o.SHA256, o.Size, content)
 	}
-	if len(links) != 1 {
-		return belfry.Errorf(belfry.Internal, "the server gave %d links for one output", len(links))
-	}
-	link, err := signed.At(d.server, links[0])
+	link, err := signed.At(d.server, *given)
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,7 @@ func (n *running) send(ctx context.Context, outs []belfry.Output) (sent []belfry
 			return nil // it was over the count, or is not what was listed
 		}
 		o := outs[len(sent)]
-		if err := n.executor.options.Uploader.Upload(ctx, Attempt{Ref: n.Ref(), Token: n.Token()}, o, content); err != nil {
+		if err := n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session}, o, content); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		sent = append(sent, o)
