@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // lane serves one queue in one life. It claims as many jobs as it has free
@@ -340,14 +341,14 @@ func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
 // pause is what a lane waits between claims when the broker fails or answers
 // empty at once; otherwise it does not wait.
 type pause struct {
-	failed, empty backoff
+	failed, empty patience.Backoff
 	timer         *time.Timer
 }
 
 func (l *lane) newPause() *pause {
 	return &pause{
-		failed: backoff{first: 100 * time.Millisecond, most: 5 * time.Second},
-		empty:  backoff{first: time.Millisecond, most: l.life.worker.options.Poll},
+		failed: patience.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second},
+		empty:  patience.Backoff{First: time.Millisecond, Most: l.life.worker.options.Poll},
 	}
 }
 
@@ -356,12 +357,12 @@ func (p *pause) after(a answer) bool {
 	var d time.Duration
 	switch {
 	case a.err != nil:
-		d = p.failed.next()
+		d = p.failed.Next()
 	case a.early:
-		d = p.empty.next()
+		d = p.empty.Next()
 	default:
-		p.failed.reset()
-		p.empty.reset()
+		p.failed.Reset()
+		p.empty.Reset()
 		return true
 	}
 	p.timer = time.NewTimer(d)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // life is one session of a worker, from its opening to its end.
@@ -30,7 +31,7 @@ type life struct {
 
 	drain   atomic.Bool
 	claimed atomic.Int64
-	claims  outage // guarded by mu
+	claims  patience.Outage // guarded by mu
 
 	mu   sync.Mutex
 	held map[belfry.Ref]*attempt
@@ -46,7 +47,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 		return nil, err
 	}
 	l := &life{worker: w, session: s, held: map[belfry.Ref]*attempt{}}
-	l.claims = outage{log: w.log, what: "jobs cannot be claimed"}
+	l.claims = patience.Outage{Log: w.log, What: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
 	for queue := range w.options.Queues {
@@ -189,7 +190,7 @@ func (l *life) sawClaim(ctx context.Context, err error) error {
 		return nil
 	}
 	l.mu.Lock()
-	l.claims.saw(err)
+	l.claims.Saw(err)
 	l.mu.Unlock()
 	if belfry.CodeOf(err) == belfry.Unauthorized {
 		l.giveUp("claim was not authorized")

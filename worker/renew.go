@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // nudgeFloor is the shortest time between two renewals, however often the
@@ -15,8 +16,8 @@ const nudgeFloor = 20 * time.Millisecond
 // at once when nudged, and sooner again when a renewal fails.
 func (l *life) renew(ctx context.Context) {
 	every := l.ttl() / 3
-	failed := backoff{first: l.ttl() / 50, most: l.ttl() / 10}
-	renewals := outage{log: l.worker.log, what: "session cannot be renewed"}
+	failed := patience.Backoff{First: l.ttl() / 50, Most: l.ttl() / 10}
+	renewals := patience.Outage{Log: l.worker.log, What: "session cannot be renewed"}
 	timer := time.NewTimer(every)
 	defer timer.Stop()
 	nudged := l.nudged()
@@ -37,16 +38,16 @@ func (l *life) renew(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		renewals.saw(err)
+		renewals.Saw(err)
 		timer.Reset(nextRenewal(err, every, &failed))
 	}
 }
 
-func nextRenewal(err error, every time.Duration, failed *backoff) time.Duration {
+func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.Duration {
 	if err != nil {
-		return failed.next()
+		return failed.Next()
 	}
-	failed.reset()
+	failed.Reset()
 	return every
 }
 

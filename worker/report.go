@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // How results travel.
@@ -43,16 +44,16 @@ type reporter struct {
 	pending int // in queue and under way
 	wake    chan struct{}
 	empty   chan struct{} // closed while pending is 0
-	pause   backoff
-	outage  outage
+	pause   patience.Backoff
+	outage  patience.Outage
 }
 
 func newReporter(b belfry.Broker, log *slog.Logger, watch Observer) *reporter {
 	r := &reporter{
 		broker: b, log: log, watch: watch,
 		wake: make(chan struct{}, 1), empty: make(chan struct{}),
-		pause:  backoff{first: 100 * time.Millisecond, most: 3 * time.Second},
-		outage: outage{log: log, what: "results cannot be reported"},
+		pause:  patience.Backoff{First: 100 * time.Millisecond, Most: 3 * time.Second},
+		outage: patience.Outage{Log: log, What: "results cannot be reported"},
 	}
 	close(r.empty)
 	return r
@@ -142,16 +143,16 @@ func (r *reporter) putBack(batch []report) {
 
 func (r *reporter) deliver(ctx context.Context, batch []report) {
 	answers, err := r.call(ctx, batch)
-	r.outage.saw(err)
+	r.outage.Saw(err)
 	switch {
 	case err == nil:
-		r.pause.reset()
+		r.pause.Reset()
 		r.settle(batch, answers)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
 	default:
 		r.putBack(r.dropOld(batch))
-		r.pause.sleep(ctx)
+		r.pause.Sleep(ctx)
 	}
 }
 

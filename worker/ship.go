@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // How logs travel.
@@ -27,14 +28,14 @@ type shipper struct {
 	todo   []*attemptLog // with something to deliver
 	wake   chan struct{} // something is to be done
 	hurry  chan struct{} // and somebody waits for it
-	outage outage
+	outage patience.Outage
 }
 
 func newShipper(b belfry.Broker, log *slog.Logger) *shipper {
 	return &shipper{
 		broker: b, log: log,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		outage: outage{log: log, what: "log pieces cannot be delivered"},
+		outage: patience.Outage{Log: log, What: "log pieces cannot be delivered"},
 	}
 }
 
@@ -109,13 +110,13 @@ func (s *shipper) deliver(ctx context.Context, todo []*attemptLog) {
 // send tries until every parcel has arrived, was refused, or is not waited
 // for any more.
 func (s *shipper) send(ctx context.Context, batch []parcel) {
-	pause := backoff{first: 100 * time.Millisecond, most: 2 * time.Second}
+	pause := patience.Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second}
 	for {
 		if batch = dropExpired(batch, time.Now()); len(batch) == 0 {
 			return
 		}
 		err := s.call(ctx, batch)
-		s.outage.saw(err)
+		s.outage.Saw(err)
 		switch {
 		case err == nil:
 			done(batch, true)
@@ -129,7 +130,7 @@ func (s *shipper) send(ctx context.Context, batch []parcel) {
 			done(batch, false)
 			return
 		}
-		pause.sleep(ctx)
+		pause.Sleep(ctx)
 	}
 }
 
@@ -169,23 +170,4 @@ func refused(err error) bool {
 		return true
 	}
 	return false
-}
-
-// outage logs the first of a row of errors and the end of the row, so that a
-// broker that is away for an hour does not fill the disk.
-type outage struct {
-	log   *slog.Logger
-	what  string
-	since time.Time
-}
-
-func (o *outage) saw(err error) {
-	switch {
-	case err != nil && o.since.IsZero():
-		o.since = time.Now()
-		o.log.Warn("broker call fails, trying again", "what", o.what, "error", err)
-	case err == nil && !o.since.IsZero():
-		o.log.Info("broker call works again", "what", o.what, "after", time.Since(o.since))
-		o.since = time.Time{}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
 )
 
 // Worker runs jobs.
@@ -35,8 +36,8 @@ func New(o Options) (*Worker, error) {
 func (w *Worker) Run(ctx context.Context) error {
 	s, stop := w.startShift()
 	defer stop()
-	pause := backoff{first: 200 * time.Millisecond, most: 15 * time.Second}
-	sessions := outage{log: s.log, what: "session cannot be opened"}
+	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 15 * time.Second}
+	sessions := patience.Outage{Log: s.log, What: "session cannot be opened"}
 	for opened := false; ; {
 		l, err := open(ctx, s, false)
 		if ctx.Err() != nil && l == nil {
@@ -46,7 +47,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 		opened = opened || err == nil
-		sessions.saw(err)
+		sessions.Saw(err)
 		if err == nil {
 			begun := time.Now()
 			s.log.Info("worker serves", "worker", w.options.Name, "session", l.session.ID, "queues", l.session.Queues)
@@ -55,10 +56,10 @@ func (w *Worker) Run(ctx context.Context) error {
 				return unlessLost(err)
 			}
 			if time.Since(begun) > l.ttl() {
-				pause.reset()
+				pause.Reset()
 			}
 		}
-		pause.sleep(ctx)
+		pause.Sleep(ctx)
 	}
 }
 
