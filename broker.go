@@ -105,6 +105,7 @@ const ClaimSettled = 20 * time.Second
 type Claim struct {
 	Lease int64       `json:"lease"`
 	Jobs  []LeasedJob `json:"jobs"`
+	Spent []int64     `json:"spent,omitempty" doc:"Of the tickets that were shown and did not bring their job: the jobs for which they never will. For the others it is too early"`
 }
 
 // LeasedJob is a job with all a worker needs to run it.
