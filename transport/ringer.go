@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/patience"
+)
+
+// Desk makes tickets. *store.Store has it.
+type Desk interface {
+	// MakeTickets makes tickets for at most n jobs of a queue that are due and were
+	// not rung for, or so long ago that the bell was not heard. Two nodes that ask
+	// at once are not given the same jobs. It never waits for other nodes.
+	MakeTickets(ctx context.Context, queue string, n int) ([]belfry.Ticket, error)
+	// Ready returns a channel that is closed when the queue may have more jobs to
+	// ring for. Take it before asking for tickets.
+	Ready(queue string) <-chan struct{}
+}
+
+// Observer is told numbers.
+type Observer interface {
+	// Rang says how many tickets of a queue the broker has taken. A failed try has
+	// an error, and may have taken some.
+	Rang(queue string, tickets int, took time.Duration, err error)
+}
+
+// Ringer publishes the tickets of one queue. Any number of nodes may ring for
+// the same queue. Publisher, Desk and Queue are needed.
+//
+// A ticket is made, and its row committed, before it is published: a crash in
+// between, like a broker that loses messages, is healed by the desk, which lets
+// ring again for jobs that were not claimed in time. What a broker refuses is
+// kept and tried again, and until it is gone no more tickets are made: what a
+// ringer holds is one batch.
+type Ringer struct {
+	Queue     string
+	Desk      Desk
+	Publisher Publisher
+	// Batch is how many tickets are made and published at once, 1 to 1000.
+	// Default: 100.
+	Batch int
+	// Look is how often the desk is asked although nothing woke the ringer, and so
+	// how late a ticket that was not heard may be rung again. Default: 5s.
+	Look time.Duration
+	// Observer receives numbers for metrics. Default: none.
+	Observer Observer
+	// Logger gets one line when the broker fails and one when it works again.
+	// Default: none.
+	Logger *slog.Logger
+}
+
+// publishWait is how long one batch may take to be published.
+const publishWait = 30 * time.Second
+
+// Run rings until the context ends. It outlives every fault of the desk and of
+// the broker, with growing pauses.
+func (r Ringer) Run(ctx context.Context) error {
+	r = r.filled()
+	var (
+		left   []belfry.Ticket
+		pause  = patience.Backoff{First: 200 * time.Millisecond, Most: 30 * time.Second}
+		making = patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be made"}
+		bell   = patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be published"}
+	)
+	for ctx.Err() == nil {
+		woken := r.Desk.Ready(r.Queue)
+		if len(left) == 0 {
+			made, err := r.Desk.MakeTickets(ctx, r.Queue, r.Batch)
+			if ctx.Err() != nil {
+				return nil
+			}
+			making.Saw(err)
+			if err != nil {
+				pause.Sleep(ctx)
+				continue
+			}
+			left = made
+		}
+		full := len(left) >= r.Batch
+		if len(left) > 0 {
+			var err error
+			left, err = r.publish(ctx, left)
+			if ctx.Err() != nil {
+				return nil
+			}
+			bell.Saw(err)
+			if err != nil {
+				pause.Sleep(ctx)
+				continue
+			}
+		}
+		pause.Reset()
+		if !full {
+			r.rest(ctx, woken)
+		}
+	}
+	return nil
+}
+
+func (r Ringer) filled() Ringer {
+	if r.Batch <= 0 {
+		r.Batch = 100
+	}
+	if r.Look <= 0 {
+		r.Look = 5 * time.Second
+	}
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	return r
+}
+
+func (r Ringer) publish(ctx context.Context, ts []belfry.Ticket) (left []belfry.Ticket, err error) {
+	ctx, cancel := context.WithTimeout(ctx, publishWait)
+	defer cancel()
+	begun := time.Now()
+	left, err = r.Publisher.Publish(ctx, ts)
+	if r.Observer != nil {
+		r.Observer.Rang(r.Queue, len(ts)-len(left), time.Since(begun), err)
+	}
+	return left, err
+}
+
+// rest waits for news. Wake-ups are hints, so it looks after a while anyway.
+func (r Ringer) rest(ctx context.Context, woken <-chan struct{}) {
+	timer := time.NewTimer(r.Look)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-woken:
+	case <-timer.C:
+	}
+}
