@@ -160,6 +160,8 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+func (b *buffer) count(text string) int { return strings.Count(b.String(), text) }
+
 // counts is an observer.
 type counts struct {
 	worker.NoObserver

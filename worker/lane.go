@@ -19,12 +19,16 @@ import (
 type lane struct {
 	life   *life
 	queue  string
-	once   bool // return when nothing is ready
+	bell   Doorbell // tells which jobs to claim; nil: the broker itself does
+	once   bool     // return when nothing is ready
 	wake   chan struct{}
 	idle   chan *attempt // to runners without one
 	closed chan struct{} // the loop has ended
 
 	runners sync.WaitGroup
+	answers sync.WaitGroup  // to the doorbell, under way
+	places  chan struct{}   // for those
+	bells   patience.Outage // seen by one claim at a time
 
 	mu        sync.Mutex
 	slots     int
@@ -45,7 +49,12 @@ type answer struct {
 }
 
 func newLane(l *life, queue string, slots int) *lane {
-	return &lane{life: l, queue: queue, slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), pace: newPace()}
+	o := l.worker.options
+	return &lane{
+		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), pace: newPace(),
+		places: make(chan struct{}, answering),
+		bells:  patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be heard"},
+	}
 }
 
 // run serves until the context ends, or once: until nothing is ready. It
@@ -53,6 +62,7 @@ func newLane(l *life, queue string, slots int) *lane {
 func (l *lane) run(ctx context.Context) error {
 	l.closed, l.waiting = make(chan struct{}), 0
 	defer l.runners.Wait()
+	defer l.answers.Wait()
 	defer l.close()
 	answers := make(chan answer, 1)
 	pause := l.newPause()
@@ -310,32 +320,39 @@ func (l *lane) held() int {
 	return l.running + l.unsettled
 }
 
-// claim asks once. What arrives is held by the life before anybody else knows,
-// so that the next renewal names it.
+// claim asks once.
 func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
+	idle := spare && l.held() == 0
+	if l.bell != nil {
+		a = l.listen(ctx, want)
+		a.idle = idle
+		return a
+	}
 	wait := l.life.worker.options.Poll
 	if l.once {
 		wait = 0
 	}
-	a.idle = spare && l.held() == 0
+	begun := time.Now()
+	_, attempts, err := l.ask(ctx, belfry.ClaimRequest{Want: map[string]int{l.queue: want}, Wait: belfry.Duration(wait)})
+	return answer{attempts: attempts, err: err, idle: idle, early: err == nil && len(attempts) == 0 && time.Since(begun) < wait}
+}
+
+// ask is one call. What arrives is held by the life before anybody else knows,
+// so that the next renewal names it.
+func (l *lane) ask(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, []*attempt, error) {
+	wait := r.Wait.D()
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)
 	defer cancel()
+	r.Session = l.life.session.ID
 	begun := time.Now()
-	c, err := l.life.worker.options.Broker.Claim(ctx, belfry.ClaimRequest{
-		Session: l.life.session.ID,
-		Want:    map[string]int{l.queue: want},
-		Wait:    belfry.Duration(wait),
-	})
+	c, err := l.life.worker.options.Broker.Claim(ctx, r)
 	took := time.Since(begun)
 	l.life.worker.options.Observer.Claimed(l.queue, len(c.Jobs), took, err)
 	if err != nil {
-		a.err = l.life.sawClaim(ctx, err)
-		return a
+		return c, nil, l.life.sawClaim(ctx, err)
 	}
 	_ = l.life.sawClaim(ctx, nil)
-	a.early = len(c.Jobs) == 0 && took < wait
-	a.attempts = l.life.hold(l, c, took <= wait+claimPatience)
-	return a
+	return c, l.life.hold(l, c, took <= wait+claimPatience), nil
 }
 
 // pause is what a lane waits between claims when the broker fails or answers

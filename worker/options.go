@@ -25,6 +25,9 @@ type Options struct {
 	// Queues that are served, each with its number of jobs at the same time;
 	// 0 means as many as the queue itself says. Default: the queue "default".
 	Queues map[string]int
+	// Doorbells tell which jobs to claim, by queue. A queue with one is claimed by
+	// its tickets and in no other way. Default: the Broker tells.
+	Doorbells map[string]Doorbell
 	// Executors run jobs by their kind. A kind without one is never claimed,
 	// so its jobs wait for a worker that has it.
 	Executors map[belfry.Kind]Executor

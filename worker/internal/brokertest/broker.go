@@ -38,6 +38,7 @@ type Broker struct {
 	calls    map[string]int
 	batches  [][]belfry.Finish
 	attempts map[int64][]belfry.Finish
+	tickets  map[belfry.Ticket]bool
 	refused  []string
 }
 
@@ -54,7 +55,7 @@ func New() *Broker {
 	return &Broker{
 		jobs: map[int64]*belfry.Job{}, tasks: map[string]belfry.Task{}, sessions: map[string]*session{},
 		changed: make(chan struct{}), logs: map[belfry.Ref][]belfry.LogPiece{}, calls: map[string]int{},
-		attempts: map[int64][]belfry.Finish{},
+		attempts: map[int64][]belfry.Finish{}, tickets: map[belfry.Ticket]bool{},
 	}
 }
 
@@ -92,6 +93,15 @@ func (b *Broker) Enqueue(n belfry.NewJob) belfry.Job {
 	b.jobs[j.ID] = j
 	b.wake()
 	return *j
+}
+
+// MakeTicket makes a ticket of a job. Those it had stay good.
+func (b *Broker) MakeTicket(id int64) belfry.Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := belfry.Ticket{JobID: id, Secret: fmt.Sprint("secret-", len(b.tickets))}
+	b.tickets[t] = true
+	return t
 }
 
 // Job finds a job.
@@ -271,9 +281,13 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 	now := time.Now()
 	b.lease++
 	c.Lease = b.lease
-	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+	ids := slices.Sorted(maps.Keys(b.jobs))
+	if len(r.Tickets) > 0 {
+		ids = b.shown(r.Tickets, &c)
+	}
+	for _, id := range ids {
 		j := b.jobs[id]
-		if (j.State != belfry.JobReady && j.State != belfry.JobScheduled) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || s.drain {
+		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || s.drain {
 			continue
 		}
 		if wait := j.DueAt.Sub(now); wait > 0 {
@@ -283,12 +297,33 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 		r.Want[j.Queue]--
 		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
 		j.Attempt++
+		maps.DeleteFunc(b.tickets, func(t belfry.Ticket, _ bool) bool { return t.JobID == id })
 		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: b.tasks[j.Task]})
 		if b.Leased != nil {
 			b.Leased(&c.Jobs[len(c.Jobs)-1])
 		}
 	}
 	return c, b.changed, next, nil
+}
+
+func isOpen(j *belfry.Job) bool {
+	return j.State == belfry.JobReady || j.State == belfry.JobScheduled
+}
+
+// shown sorts tickets into jobs that may be claimed and those that are spent.
+func (b *Broker) shown(ts []belfry.Ticket, c *belfry.Claim) (ids []int64) {
+	if len(ts) > belfry.MaxTickets {
+		b.refused = append(b.refused, "more tickets than a claim may have")
+	}
+	for _, t := range ts {
+		switch {
+		case !b.tickets[t] || !isOpen(b.jobs[t.JobID]):
+			c.Spent = append(c.Spent, t.JobID)
+		case !slices.Contains(ids, t.JobID):
+			ids = append(ids, t.JobID)
+		}
+	}
+	return ids
 }
 
 // Renew implements [belfry.Broker].
