@@ -59,45 +59,55 @@ const publishWait = 30 * time.Second
 // the broker, with growing pauses.
 func (r Ringer) Run(ctx context.Context) error {
 	r = r.filled()
-	var (
-		left   []belfry.Ticket
-		pause  = patience.Backoff{First: 200 * time.Millisecond, Most: 30 * time.Second}
-		making = patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be made"}
-		bell   = patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be published"}
-	)
+	b := batch{
+		Ringer:  r,
+		making:  patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be made"},
+		ringing: patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be published"},
+	}
+	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 30 * time.Second}
 	for ctx.Err() == nil {
 		woken := r.Desk.Ready(r.Queue)
-		if len(left) == 0 {
-			made, err := r.Desk.MakeTickets(ctx, r.Queue, r.Batch)
-			if ctx.Err() != nil {
-				return nil
-			}
-			making.Saw(err)
-			if err != nil {
-				pause.Sleep(ctx)
-				continue
-			}
-			left = made
-		}
-		full := len(left) >= r.Batch
-		if len(left) > 0 {
-			var err error
-			left, err = r.publish(ctx, left)
-			if ctx.Err() != nil {
-				return nil
-			}
-			bell.Saw(err)
-			if err != nil {
-				pause.Sleep(ctx)
-				continue
-			}
+		more, err := b.ring(ctx)
+		if err != nil {
+			pause.Sleep(ctx)
+			continue
 		}
 		pause.Reset()
-		if !full {
+		if !more {
 			r.rest(ctx, woken)
 		}
 	}
 	return nil
+}
+
+// batch is what a ringer holds.
+type batch struct {
+	Ringer
+	left            []belfry.Ticket // made and not yet published
+	making, ringing patience.Outage
+}
+
+// ring publishes what is left or, if nothing is, what the desk makes. It says
+// whether the desk may have more.
+func (b *batch) ring(ctx context.Context) (more bool, err error) {
+	if len(b.left) == 0 {
+		b.left, err = b.Desk.MakeTickets(ctx, b.Queue, b.Batch)
+		saw(ctx, &b.making, err)
+		if err != nil || len(b.left) == 0 {
+			return false, err
+		}
+	}
+	more = len(b.left) >= b.Batch
+	b.left, err = b.publish(ctx, b.left)
+	saw(ctx, &b.ringing, err)
+	return more, err
+}
+
+// saw takes notice of an error, but for those that our own end caused.
+func saw(ctx context.Context, o *patience.Outage, err error) {
+	if ctx.Err() == nil {
+		o.Saw(err)
+	}
 }
 
 func (r Ringer) filled() Ringer {
