@@ -101,6 +101,14 @@ bench-rules: ## Compare the rule engine's speed with other libraries (module ben
 bench-monitors: ## Measure Belfry's checks beside blackbox_exporter and Gatus, which it builds (MONITORS_FLAGS)
 	cd bench && go run ./cmd/monitors $(MONITORS_FLAGS)
 
+.PHONY: setup-brokers
+setup-brokers: ## Install the SQS server that the tests of brokers run against (Node.js)
+	@transport/brokertest/setup.sh
+
+.PHONY: test-brokers
+test-brokers: setup-brokers ## Test brokers against real servers (module transport/brokertest)
+	cd transport/brokertest && go vet ./... && go test ./...
+
 .PHONY: lint
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)
 	$(LINT) run ./...

@@ -35,10 +35,10 @@ func (p Place) streams() []jetstream.StreamConfig {
 	}}
 }
 
-func workers() jetstream.ConsumerConfig {
+func workers(hold time.Duration) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: consumer, Description: "All workers of Belfry", AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: transport.Hold, MaxDeliver: deliveries, MaxAckPending: 100_000, MaxWaiting: 10_000,
+		AckWait: hold, MaxDeliver: deliveries, MaxAckPending: 100_000, MaxWaiting: 10_000,
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Stream) Setup(ctx context.Context) error {
 	}
 	_, err := s.js.Consumer(ctx, s.place.Stream, consumer)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		_, err = s.js.CreateConsumer(ctx, s.place.Stream, workers())
+		_, err = s.js.CreateConsumer(ctx, s.place.Stream, workers(s.hold))
 	}
 	return s.fault("make the consumer of", err)
 }
@@ -84,7 +84,7 @@ func (s *Stream) Check(ctx context.Context) error {
 		return s.unfit("its consumer has not the explicit acknowledgement policy")
 	case c.MaxDeliver >= 0 && c.MaxDeliver < transport.MinDeliveries:
 		return s.unfit("its consumer gives a message up after too few deliveries; workers put tickets off more often than that")
-	case c.AckWait < transport.Hold/2:
+	case c.AckWait < s.hold/2:
 		return s.unfit("its consumer waits too little for an acknowledgement")
 	}
 	return nil

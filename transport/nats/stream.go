@@ -34,6 +34,9 @@ import (
 type Options struct {
 	// Name is what the server calls this client. Default: "belfry".
 	Name string
+	// Hold is how long a message that was received is kept from others, as Setup
+	// writes it down. Default: [transport.Hold].
+	Hold time.Duration
 	// Logger is told of messages that cannot be read. Default: none.
 	Logger *slog.Logger
 }
@@ -41,6 +44,7 @@ type Options struct {
 // Stream is a stream of JetStream.
 type Stream struct {
 	place Place
+	hold  time.Duration
 	log   *slog.Logger
 	conn  *nats.Conn
 	js    jetstream.JetStream
@@ -72,6 +76,9 @@ func Open(place Place, o Options) (*Stream, error) {
 	if o.Name == "" {
 		o.Name = "belfry"
 	}
+	if o.Hold == 0 {
+		o.Hold = transport.Hold
+	}
 	settings, err := place.settings()
 	if err != nil {
 		return nil, err
@@ -85,7 +92,7 @@ func Open(place Place, o Options) (*Stream, error) {
 		conn.Close()
 		return nil, belfry.Errorf(belfry.Invalid, "the client of JetStream cannot be made: %w", err)
 	}
-	return &Stream{place: place, log: o.Logger, conn: conn, js: js}, nil
+	return &Stream{place: place, hold: o.Hold, log: o.Logger, conn: conn, js: js}, nil
 }
 
 func (p Place) settings() ([]nats.Option, error) {

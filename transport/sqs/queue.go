@@ -33,6 +33,9 @@ import (
 
 // Options of a queue. The zero value works.
 type Options struct {
+	// Hold is how long a message that was received is kept from others. Whole
+	// seconds. Default: [transport.Hold].
+	Hold time.Duration
 	// Logger is told of messages that cannot be read. Default: none.
 	Logger *slog.Logger
 }
@@ -40,6 +43,7 @@ type Options struct {
 // Queue is a standard queue of SQS.
 type Queue struct {
 	place  Place
+	hold   time.Duration
 	log    *slog.Logger
 	client *api.Client
 	http   *http.Transport
@@ -66,6 +70,9 @@ func Open(ctx context.Context, place Place, o Options) (*Queue, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Hold == 0 {
+		o.Hold = transport.Hold
+	}
 	settings, err := awsconfig.LoadDefaultConfig(ctx, func(l *awsconfig.LoadOptions) error {
 		l.Region = place.Region
 		return nil
@@ -80,7 +87,7 @@ func Open(ctx context.Context, place Place, o Options) (*Queue, error) {
 			so.BaseEndpoint = &place.Endpoint
 		}
 	})
-	return &Queue{place: place, log: o.Logger, client: client, http: carrier}, nil
+	return &Queue{place: place, hold: o.Hold, log: o.Logger, client: client, http: carrier}, nil
 }
 
 // Close ends connections that are not in use.
@@ -137,7 +144,7 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]belfr
 	for left := n; left > 0; {
 		ask := min(left, maxBatch)
 		out, err := q.client.ReceiveMessage(ctx, &api.ReceiveMessageInput{
-			QueueUrl: url, MaxNumberOfMessages: int32(ask), VisibilityTimeout: int32(transport.Hold.Seconds()),
+			QueueUrl: url, MaxNumberOfMessages: int32(ask), VisibilityTimeout: int32(q.hold.Seconds()),
 			WaitTimeSeconds:             int32(min(wait, maxWait).Seconds()),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
 		})
