@@ -55,6 +55,9 @@ func New(o Options) (*App, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := checkBrokers(o.Config); err != nil {
+		return nil, err
+	}
 	// Here, so that a refused start leaves no new database behind. Whether
 	// there are tokens in it is seen once it is open.
 	if err := mayListen(o.Config, mayHaveTokens(o.Config)); err != nil {
@@ -122,6 +125,7 @@ func (a *App) Start(ctx context.Context) error {
 	}{
 		{"store", a.startStore},
 		{"engine", a.startEngine},
+		{"brokers", a.startBells},
 		{"clock", a.startClock},
 		{"api", a.startAPI},
 		{"workers", a.startWorkers},

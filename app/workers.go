@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -23,6 +25,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	w := Workers{
 		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
 		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, Artifacts: a.artifacts, node: true,
+		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
 	if _, err := w.serving(ctx, nil); err != nil {
 		return err
@@ -33,11 +36,13 @@ func (a *App) startWorkers(ctx context.Context) error {
 
 // Workers runs the jobs of all queues, or of those that the configuration
 // names, on this machine. A queue that is created later is served soon after.
+// Those that have a broker in the configuration are claimed by its tickets.
 type Workers struct {
 	Broker    belfry.Broker
 	Queues    QueueLister
 	Config    config.Config
-	Namespace string // default: the token's
+	Skip      []string // queues that are left to others
+	Namespace string   // default: the token's
 	Handlers  *worker.Handlers
 	Version   string
 	Logger    *slog.Logger
@@ -77,6 +82,11 @@ func (w *Workers) Run(ctx context.Context) error {
 	if programs.executor != nil {
 		executors[belfry.KindProgram], has = programs.executor, programs.executor.Has()
 	}
+	brokers, err := w.brokers(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = brokers.Close() }() // what was not acknowledged comes again to others
 	var (
 		running sync.WaitGroup
 		mu      sync.Mutex
@@ -97,7 +107,7 @@ func (w *Workers) Run(ctx context.Context) error {
 		if len(fresh) > 0 {
 			one, err := worker.New(worker.Options{
 				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
-				Queues: fresh, Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
+				Queues: fresh, Doorbells: brokers.doorbells(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
 				Grace: graceOf(w.Config), Logger: w.Logger,
 			})
 			if err != nil {
@@ -124,6 +134,24 @@ func (w *Workers) Run(ctx context.Context) error {
 	return failed
 }
 
+// brokers are those that ring for this worker.
+func (w *Workers) brokers(ctx context.Context) (Brokers, error) {
+	if err := checkBrokers(w.Config); err != nil {
+		return nil, err
+	}
+	rung := slices.DeleteFunc(slices.Collect(maps.Keys(w.Config.Brokers)), func(queue string) bool {
+		return slices.Contains(w.Skip, queue)
+	})
+	brokers, err := OpenBrokers(ctx, w.Config, rung, w.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := brokers.Check(ctx, w.Logger); err != nil {
+		return nil, errors.Join(err, brokers.Close())
+	}
+	return brokers, nil
+}
+
 // graceOf is the worker's way to say none at all.
 func graceOf(c config.Config) time.Duration {
 	if c.Grace == 0 {
@@ -137,7 +165,7 @@ func graceOf(c config.Config) time.Duration {
 func (w *Workers) serving(ctx context.Context, served map[string]int) (map[string]int, error) {
 	fresh := map[string]int{}
 	add := func(name string) {
-		if _, known := served[name]; !known {
+		if _, known := served[name]; !known && !slices.Contains(w.Skip, name) {
 			fresh[name] = w.Config.Queues[name] // 0: as many as the queue says
 		}
 	}

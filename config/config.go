@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -56,6 +57,8 @@ type Config struct {
 	Token            string          `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
 	TokenFile        string          `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
 	Namespace        string          `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
+
+	Brokers map[string]string `json:"brokers" group:"node,worker,broker" doc:"Brokers that ring for the workers of a queue, as queue=URL with sqs://REGION/QUEUE or nats://HOST:PORT/STREAM; workers elsewhere then claim its jobs by tickets, and nodes leave it to them"`
 }
 
 // Default is the configuration of somebody who set nothing.
@@ -149,6 +152,7 @@ func (c Config) Validate() error {
 			bad("queues", name+"="+strconv.Itoa(slots), "is not a queue and its slots", "such as default=20")
 		}
 	}
+	e.Fields = append(e.Fields, c.checkBrokers()...)
 	for _, name := range c.OnlyQueues {
 		if belfry.CheckName("only_queues", name) != nil {
 			bad("only_queues", name, "is not the name of a queue", "")
@@ -165,6 +169,30 @@ func (c Config) Validate() error {
 		return e
 	}
 	return nil
+}
+
+// checkBrokers sees to what needs no knowledge of a broker. It repeats no URL,
+// which may hold a secret that somebody put in the wrong place.
+func (c Config) checkBrokers() (bad []belfry.FieldError) {
+	const hint = "such as render=sqs://eu-central-1/render or render=nats://nats.internal:4222/RENDER"
+	taken := map[string]string{}
+	for _, queue := range slices.Sorted(maps.Keys(c.Brokers)) {
+		say := func(message, hint string) {
+			bad = append(bad, belfry.FieldError{Field: "brokers", Value: queue, Message: message, Hint: hint})
+		}
+		where, _, _ := strings.Cut(c.Brokers[queue], "?")
+		scheme, _, _ := strings.Cut(where, "://")
+		switch {
+		case belfry.CheckName("brokers", queue) != nil:
+			say("is not the name of a queue", hint)
+		case !slices.Contains([]string{"sqs", "nats", "tls"}, scheme):
+			say("has not the URL of a broker", hint)
+		case taken[where] != "":
+			say("has the broker of queue "+taken[where], "give each queue a queue of SQS or a stream of NATS of its own")
+		}
+		taken[where] = queue
+	}
+	return bad
 }
 
 func isPort(text string) bool {

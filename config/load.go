@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -81,16 +82,16 @@ func splitList(text string) []string {
 }
 
 func setTable(v reflect.Value, text string) error {
-	table := map[string]int{}
+	table := reflect.MakeMap(v.Type())
 	for _, item := range splitList(text) {
-		name, number, found := strings.Cut(item, "=")
-		n, err := strconv.Atoi(number)
-		if !found || err != nil {
-			return errors.New("must be name=number, several with commas")
+		name, value, found := strings.Cut(item, "=")
+		entry := reflect.New(v.Type().Elem()).Elem()
+		if !found || setText(entry, value) != nil {
+			return errors.New("must be name=" + map[reflect.Kind]string{reflect.Int: "number", reflect.String: "text"}[entry.Kind()] + ", several with commas")
 		}
-		table[name] = n
+		table.SetMapIndex(reflect.ValueOf(name), entry)
 	}
-	v.Set(reflect.ValueOf(table))
+	v.Set(table)
 	return nil
 }
 
@@ -104,11 +105,9 @@ func (k Key) Text(c Config) string {
 	case []string:
 		return strings.Join(x, ",")
 	case map[string]int:
-		var items []string
-		for _, name := range slices.Sorted(maps.Keys(x)) {
-			items = append(items, name+"="+strconv.Itoa(x[name]))
-		}
-		return strings.Join(items, ",")
+		return tableText(x)
+	case map[string]string:
+		return tableText(x)
 	case string:
 		return k.masked(x)
 	case bool:
@@ -117,12 +116,22 @@ func (k Key) Text(c Config) string {
 	return strconv.FormatInt(v.Int(), 10)
 }
 
+func tableText[V any](table map[string]V) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		items = append(items, fmt.Sprintf("%s=%v", name, table[name]))
+	}
+	return strings.Join(items, ",")
+}
+
 func (k Key) masked(text string) string {
 	switch {
 	case k.Secret && text != "":
 		return "(hidden)"
 	case k.Name == "database":
 		return Mask(text)
+	case k.Name == "brokers" && strings.Contains(text, "@"):
+		return "(hidden)" // a credential in the wrong place
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,10 @@ func TestConfigurationFaults(t *testing.T) {
 		"environment":   {Input{Env: env("BELFRY_GRACE", "30")}, []string{"environment BELFRY_GRACE", "no unit"}},
 		"value in env":  {Input{Env: env("BELFRY_LOG_LEVEL", "loud")}, []string{"environment BELFRY_LOG_LEVEL", "debug, info"}},
 		"flag":          {Input{Flags: map[string]string{"queues": "default"}}, []string{"flag --queues", "name=number"}},
+		"broker":        {Input{Env: env("BELFRY_BROKERS", "sqs://me:hunter2@x/y")}, []string{"environment BELFRY_BROKERS", "name=text"}},
+		"its scheme":    {Input{Flags: map[string]string{"brokers": "render=http://me:hunter2@x/y"}}, []string{"flag --brokers", `"render"`, "URL of a broker"}},
+		"its queue":     {Input{Flags: map[string]string{"brokers": "a b=sqs://x/y"}}, []string{"flag --brokers", "not the name of a queue"}},
+		"shared broker": {Input{File: file(t, "brokers:\n  a: sqs://x/y\n  b: sqs://x/y?dead=z\n")}, []string{`"b"`, "broker of queue a"}},
 		"listen":        {Input{Flags: map[string]string{"listen": "7420"}}, []string{"flag --listen", "127.0.0.1:7420"}},
 		"half of TLS":   {Input{Flags: map[string]string{"tls_cert": "c.pem"}}, []string{"tls_key"}},
 		"addresses":     {Input{Flags: map[string]string{"allow_addresses": "10.0.0.0/99"}}, []string{"flag --allow-addresses"}},
@@ -112,6 +117,25 @@ func TestConfigurationFaults(t *testing.T) {
 				t.Errorf("%q tells the password", err)
 			}
 		})
+	}
+}
+
+func TestBrokersAreReadFromFileAndText(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"render": "sqs://eu-central-1/render?dead=poison", "mail": "nats://n:4222/MAIL?servers=m:4222%2Co:4222"}
+	for name, in := range map[string]Input{
+		"file":        {File: file(t, "brokers:\n  render: sqs://eu-central-1/render?dead=poison\n  mail: nats://n:4222/MAIL?servers=m:4222%2Co:4222\n"), Env: env()},
+		"environment": {Env: env("BELFRY_BROKERS", "render=sqs://eu-central-1/render?dead=poison, mail=nats://n:4222/MAIL?servers=m:4222%2Co:4222")},
+	} {
+		l, err := Load(in)
+		if err != nil || !maps.Equal(l.Brokers, want) {
+			t.Errorf("%s: %v, %v", name, l.Brokers, err)
+		}
+		for _, k := range Keys() {
+			if text := k.Text(l.Config); k.Name == "brokers" && !strings.Contains(text, "render=sqs://eu-central-1/render?dead=poison") {
+				t.Error(text)
+			}
+		}
 	}
 }
 

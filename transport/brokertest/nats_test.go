@@ -44,7 +44,7 @@ func newServer(folder string, port int) (*server.Server, error) {
 	return s, nil
 }
 
-func newNATS(t *testing.T) *place {
+func newNATS(t *testing.T, hold time.Duration) *place {
 	t.Helper()
 	name := newName()
 	p := &place{gate: newGate(t, natsServer.Addr().String()), log: &logs{}}
@@ -53,7 +53,7 @@ func newNATS(t *testing.T) *place {
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
 	must(t, err)
-	p.client = func(t *testing.T) transport.Carrier { return openNATS(t, p.address, name, p.log) }
+	p.client = func(t *testing.T) transport.Carrier { return openNATS(t, p.address, name, hold, p.log) }
 	p.send = func(t *testing.T, body string) {
 		_, err := js.Publish(t.Context(), "belfry.tickets."+name, []byte(body))
 		must(t, err)
@@ -82,7 +82,7 @@ func newNATS(t *testing.T) *place {
 	return p
 }
 
-func openNATS(t *testing.T, address, name string, log *logs) *nats.Stream {
+func openNATS(t *testing.T, address, name string, hold time.Duration, log *logs) *nats.Stream {
 	t.Helper()
 	where, err := nats.Parse("nats://" + address + "/" + name)
 	must(t, err)
@@ -99,7 +99,7 @@ func TestTicketsOutliveARestartOfNATS(t *testing.T) {
 	s, err := newServer(folder, -1)
 	must(t, err)
 	g := newGate(t, s.Addr().String())
-	c := openNATS(t, g.address, "RENDER", &logs{})
+	c := openNATS(t, g.address, "RENDER", long, &logs{})
 	must(t, c.Setup(t.Context()))
 	_, err = c.Publish(t.Context(), tickets(1, 20))
 	must(t, err)
@@ -124,7 +124,7 @@ func TestTicketsOutliveARestartOfNATS(t *testing.T) {
 
 func TestAStreamOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
-	p := newNATS(t)
+	p := newNATS(t, long)
 	conn, err := client.Connect(natsServer.ClientURL())
 	must(t, err)
 	defer conn.Close()
@@ -133,13 +133,13 @@ func TestAStreamOfAnotherKindIsRefused(t *testing.T) {
 	name := newName()
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"other." + name}})
 	must(t, err)
-	c := openNATS(t, p.address, name, p.log)
+	c := openNATS(t, p.address, name, long, p.log)
 	wantCode(t, c.Check(t.Context()), belfry.Invalid)
 }
 
 func TestATicketThatIsSentTwiceAtOnceIsOneMessageOfNATS(t *testing.T) {
 	t.Parallel()
-	p := newNATS(t)
+	p := newNATS(t, long)
 	c := p.client(t)
 	must(t, c.Setup(t.Context()))
 	for range 3 {

@@ -31,14 +31,18 @@ type place struct {
 	refuse func(t *testing.T)
 }
 
-// hold is how long messages are kept in these tests. SQS knows whole seconds.
-const hold = time.Second
+// How long messages are kept from others: longer than a test takes on a slow
+// machine, or as shortly as SQS can.
+const (
+	long  = transport.Hold
+	brief = time.Second
+)
 
 // patience is how long a test waits for what must come, on any machine.
 const patience = 2 * time.Minute
 
 // places makes an empty place at each kind of broker. It is not set up.
-var places = map[string]func(t *testing.T) *place{"sqs": newSQS, "nats": newNATS}
+var places = map[string]func(t *testing.T, hold time.Duration) *place{"sqs": newSQS, "nats": newNATS}
 
 var named atomic.Int32
 
@@ -46,13 +50,13 @@ func newName() string { return fmt.Sprintf("render-%d", named.Add(1)) }
 
 // onEach runs a test at each kind of broker, by one client of a place that is
 // set up.
-func onEach(t *testing.T, test func(t *testing.T, p *place, c transport.Carrier)) {
+func onEach(t *testing.T, hold time.Duration, test func(t *testing.T, p *place, c transport.Carrier)) {
 	t.Helper()
 	t.Parallel()
 	for kind, newPlace := range places {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newPlace(t, hold)
 			c := p.client(t)
 			must(t, c.Setup(t.Context()))
 			test(t, p, c)

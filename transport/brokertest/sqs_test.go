@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	api "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -90,13 +91,13 @@ func fauxqs() (address string, stop func(), err error) {
 	return "127.0.0.1:" + strings.TrimSpace(port), stop, nil
 }
 
-func newSQS(t *testing.T) *place {
+func newSQS(t *testing.T, hold time.Duration) *place {
 	t.Helper()
 	name := newName()
 	var refuse atomic.Bool
 	front := refuser(t, &refuse)
 	p := &place{gate: newGate(t, front), log: &logs{}}
-	p.client = func(t *testing.T) transport.Carrier { return openSQS(t, p.address, name, p.log) }
+	p.client = func(t *testing.T) transport.Carrier { return openSQS(t, p.address, name, hold, p.log) }
 	p.send = func(t *testing.T, body string) {
 		_, err := sqsServer.client.SendMessage(t.Context(), &api.SendMessageInput{QueueUrl: queueURL(t, name), MessageBody: &body})
 		must(t, err)
@@ -117,7 +118,7 @@ func newSQS(t *testing.T) *place {
 	return p
 }
 
-func openSQS(t *testing.T, address, name string, log *logs) *sqs.Queue {
+func openSQS(t *testing.T, address, name string, hold time.Duration, log *logs) *sqs.Queue {
 	t.Helper()
 	where, err := sqs.Parse("sqs://" + region + "/" + name + "?endpoint=http://" + address)
 	must(t, err)
@@ -181,11 +182,11 @@ func refuser(t *testing.T, refuse *atomic.Bool) (address string) {
 
 func TestAQueueOfSQSWithoutAFitDeadLetterQueueIsRefused(t *testing.T) {
 	t.Parallel()
-	p := newSQS(t)
+	p := newSQS(t, long)
 	name := newName()
 	_, err := sqsServer.client.CreateQueue(t.Context(), &api.CreateQueueInput{QueueName: &name})
 	must(t, err)
-	q := openSQS(t, p.address, name, p.log)
+	q := openSQS(t, p.address, name, long, p.log)
 	err = q.Check(t.Context())
 	wantCode(t, err, belfry.Invalid)
 	if !strings.Contains(err.Error(), "dead-letter queue") {
@@ -201,7 +202,7 @@ func TestAQueueOfSQSWithoutAFitDeadLetterQueueIsRefused(t *testing.T) {
 
 func TestANodeStartsBeforeSQS(t *testing.T) {
 	t.Parallel()
-	q := openSQS(t, "127.0.0.1:1", "render", &logs{})
+	q := openSQS(t, "127.0.0.1:1", "render", long, &logs{})
 	left, err := q.Publish(t.Context(), tickets(1, 3))
 	wantCode(t, err, belfry.Unavailable)
 	if len(left) != 3 || strings.Contains(err.Error(), "127.0.0.1:1/") {

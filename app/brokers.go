@@ -1,0 +1,241 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/transport"
+	"github.com/belfry-run/belfry/transport/nats"
+	"github.com/belfry-run/belfry/transport/sqs"
+	"github.com/belfry-run/belfry/worker"
+)
+
+// Brokers are those of a configuration, by queue.
+type Brokers map[string]transport.Carrier
+
+// OpenBrokers opens the brokers of these queues, as far as they have one. None
+// is asked for anything: see [Brokers.Check].
+func OpenBrokers(ctx context.Context, c config.Config, queues []string, logger *slog.Logger) (Brokers, error) {
+	open := Brokers{}
+	for _, queue := range slices.Sorted(slices.Values(queues)) {
+		if c.Brokers[queue] == "" {
+			continue
+		}
+		carrier, err := openBroker(ctx, c.Brokers[queue], c.NodeName(), logger.With("queue", queue))
+		if err != nil {
+			return nil, errors.Join(ofQueue(queue, err), open.Close())
+		}
+		open[queue] = carrier
+	}
+	return open, nil
+}
+
+func openBroker(ctx context.Context, address, name string, logger *slog.Logger) (transport.Carrier, error) {
+	if strings.HasPrefix(address, "sqs:") {
+		place, err := sqs.Parse(address)
+		if err != nil {
+			return nil, err
+		}
+		q, err := sqs.Open(ctx, place, sqs.Options{Logger: logger})
+		if err != nil {
+			return nil, err
+		}
+		return q, nil
+	}
+	place, err := nats.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := nats.Open(place, nats.Options{Name: "belfry " + name, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkBrokers reads the addresses, so that a wrong one is refused before
+// anything is opened.
+func checkBrokers(c config.Config) error {
+	for _, queue := range slices.Sorted(maps.Keys(c.Brokers)) {
+		var err error
+		if strings.HasPrefix(c.Brokers[queue], "sqs:") {
+			_, err = sqs.Parse(c.Brokers[queue])
+		} else {
+			_, err = nats.Parse(c.Brokers[queue])
+		}
+		if err != nil {
+			return ofQueue(queue, err)
+		}
+	}
+	return nil
+}
+
+// ofQueue names the entry of the configuration that is at fault.
+func ofQueue(queue string, err error) error {
+	var refused *belfry.Error
+	if errors.As(err, &refused) {
+		for i := range refused.Fields {
+			refused.Fields[i].Field = "brokers." + queue
+		}
+	}
+	return err
+}
+
+// How long one broker, and all together, may take to be looked at. A start waits
+// for them.
+const (
+	brokerWait  = 5 * time.Second
+	brokersWait = 30 * time.Second
+)
+
+// Check returns what a person must put right. A broker that is away comes back,
+// and is only told of.
+func (b Brokers) Check(ctx context.Context, logger *slog.Logger) error {
+	return b.each(ctx, func(ctx context.Context, queue string, c transport.Carrier) error {
+		err := checkSoon(ctx, c)
+		if err != nil && belfry.CodeOf(err) != belfry.Invalid {
+			logger.Warn("broker does not answer yet", "queue", queue, "error", err)
+			return nil
+		}
+		return err
+	})
+}
+
+// Verify is Check for who wants to know now.
+func (b Brokers) Verify(ctx context.Context) error {
+	return b.each(ctx, func(ctx context.Context, _ string, c transport.Carrier) error { return checkSoon(ctx, c) })
+}
+
+// Setup makes what is missing at the brokers and looks at the result.
+func (b Brokers) Setup(ctx context.Context) error {
+	return b.each(ctx, func(ctx context.Context, _ string, c transport.Carrier) error {
+		_ = checkSoon(ctx, c) // waits for the connection; what is missing is made now
+		if err := c.Setup(ctx); err != nil {
+			return err
+		}
+		return c.Check(ctx)
+	})
+}
+
+// each stops at the first fault.
+func (b Brokers) each(ctx context.Context, do func(ctx context.Context, queue string, c transport.Carrier) error) error {
+	ctx, cancel := context.WithTimeout(ctx, brokersWait)
+	defer cancel()
+	for _, queue := range slices.Sorted(maps.Keys(b)) {
+		if err := do(ctx, queue, b[queue]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSoon gives a client that was just opened a moment to connect.
+func checkSoon(ctx context.Context, c transport.Carrier) error {
+	ctx, cancel := context.WithTimeout(ctx, brokerWait)
+	defer cancel()
+	for last := error(nil); ; sleep(ctx, 200*time.Millisecond) {
+		err := c.Check(ctx)
+		if ctx.Err() != nil && last != nil {
+			return last // says more than that time is over
+		}
+		if err == nil || belfry.CodeOf(err) == belfry.Invalid || ctx.Err() != nil {
+			return err
+		}
+		last = err
+	}
+}
+
+// Close gives all of them up.
+func (b Brokers) Close() error {
+	var errs []error
+	for _, c := range b {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// doorbells are the brokers as workers use them.
+func (b Brokers) doorbells() map[string]worker.Doorbell {
+	bells := map[string]worker.Doorbell{}
+	for queue, c := range b {
+		bells[queue] = c
+	}
+	return bells
+}
+
+// startBells rings for the workers of queues that have a broker.
+func (a *App) startBells(ctx context.Context) error {
+	if !a.opt.Has(config.RoleEngine) || len(a.opt.Brokers) == 0 {
+		return nil
+	}
+	desk, ok := any(a.store).(transport.Desk)
+	if !ok {
+		return belfry.InvalidField("brokers", "", "need a store that makes tickets", "")
+	}
+	numbers := newBells(new(catalogue))
+	if err := numbers.register(a.opt.Registry); err != nil {
+		return err
+	}
+	brokers, err := OpenBrokers(ctx, a.opt.Config, slices.Collect(maps.Keys(a.opt.Brokers)), a.log)
+	if err != nil {
+		return err
+	}
+	a.onStop("brokers", func(context.Context) error { return brokers.Close() })
+	if err := brokers.Check(ctx, a.log); err != nil {
+		return err
+	}
+	for queue, carrier := range brokers {
+		numbers.start(queue)
+		r := transport.Ringer{Queue: queue, Desk: desk, Publisher: carrier, Observer: numbers, Logger: a.log}
+		a.loop("bell of queue "+queue, r.Run)
+	}
+	return nil
+}
+
+// bells counts tickets.
+type bells struct {
+	rung   *prometheus.CounterVec
+	failed *prometheus.CounterVec
+	took   *prometheus.HistogramVec
+}
+
+func newBells(c *catalogue) *bells {
+	return &bells{
+		rung:   c.counter("belfry_tickets_published_total", "Tickets that the broker of a queue has taken.", "queue"),
+		failed: c.counter("belfry_broker_errors_total", "Times that the broker of a queue did not take all tickets.", "queue"),
+		took:   c.histogram("belfry_publish_seconds", "How long it took to publish a batch of tickets.", fast, "queue"),
+	}
+}
+
+func (b *bells) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{b.rung, b.failed, b.took} {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start makes the counters of a queue present, so that an alert on their
+// increase sees the first.
+func (b *bells) start(queue string) {
+	b.rung.WithLabelValues(queue)
+	b.failed.WithLabelValues(queue)
+}
+
+func (b *bells) Rang(queue string, tickets int, took time.Duration, err error) {
+	b.rung.WithLabelValues(queue).Add(float64(tickets))
+	b.took.WithLabelValues(queue).Observe(took.Seconds())
+	if err != nil {
+		b.failed.WithLabelValues(queue).Inc()
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+)
+
+func (c *cli) brokerCmd() *cobra.Command {
+	cmd := noun("broker", "Brokers that ring for workers elsewhere: SQS, NATS JetStream", []string{"brokers"},
+		c.brokerVerb("setup", "Make what is missing at the brokers of the configuration", app.Brokers.Setup),
+		c.brokerVerb("check", "See whether the brokers of the configuration are as Belfry needs them", app.Brokers.Verify))
+	cmd.Long = `Work on the brokers that the configuration names, by queue, from this machine and
+with its credentials. Nothing is asked of the server.`
+	cmd.Example = `  belfry broker setup --brokers render=sqs://eu-central-1/render
+  belfry serve --brokers render=sqs://eu-central-1/render
+  belfry worker --server https://belfry.example.com --brokers render=sqs://eu-central-1/render --only-queues render`
+	return cmd
+}
+
+func (c *cli) brokerVerb(use, short string, do func(app.Brokers, context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.checkOutput(); err != nil {
+				return err
+			}
+			l, err := c.config(cmd)
+			if err != nil {
+				return err
+			}
+			queues := slices.Sorted(maps.Keys(l.Brokers))
+			if len(queues) == 0 {
+				return belfry.InvalidField("brokers", "", "names no broker", "such as --brokers render=sqs://eu-central-1/render")
+			}
+			brokers, err := app.OpenBrokers(cmd.Context(), l.Config, queues, c.logger(l.Config))
+			if err != nil {
+				return err
+			}
+			defer func() { _ = brokers.Close() }()
+			if err := do(brokers, cmd.Context()); err != nil {
+				return err
+			}
+			return c.emit(map[string]any{"queues": queues}, func(w io.Writer) {
+				for _, queue := range queues {
+					fmt.Fprintf(w, "The broker of queue %s is ready.\n", queue)
+				}
+			})
+		},
+	}
+	c.configFlags(cmd.Flags(), "broker")
+	return cmd
+}
