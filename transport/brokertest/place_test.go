@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -151,5 +152,5 @@ func run(m *testing.M) int {
 		}
 		defer stop()
 	}
-	return m.Run()
+	return pgtest.Main(m)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -149,7 +150,10 @@ func refuser(t *testing.T, refuse *atomic.Bool) (address string) {
 	t.Helper()
 	server, err := url.Parse("http://" + sqsServer.address)
 	must(t, err)
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(server) },
+		ErrorLog: log.New(io.Discard, "", 0), // clients go away all the time
+	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Amz-Target") != "AmazonSQS.SendMessageBatch" || !refuse.CompareAndSwap(true, false) {
 			proxy.ServeHTTP(w, r)
