@@ -364,7 +364,9 @@ func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 					}
 				}
 				d.mu.Lock()
+				mu.Lock()
 				rnd.Shuffle(len(d.messages), func(i, j int) { d.messages[i], d.messages[j] = d.messages[j], d.messages[i] })
+				mu.Unlock()
 				d.mu.Unlock()
 				pass(10 * time.Second)
 			}
