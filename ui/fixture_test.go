@@ -18,11 +18,12 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/ui"
+	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(browser.Main(m)) }
 
 var now = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
 

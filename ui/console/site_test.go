@@ -19,6 +19,8 @@ import (
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
+func TestMain(m *testing.M) { os.Exit(browser.Main(m).Run()) }
+
 // site is a node with its API and its console, on a database of its own. No
 // engine and no worker runs, so that everything stands still.
 type site struct {
@@ -212,7 +214,7 @@ func (v *visitor) ask(method, path string, form url.Values) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// tab opens a real browser, signed in.
+// tab is one of a real browser, signed in.
 func (s *site) tab(secret string) *browser.Tab {
 	s.Helper()
 	b := browser.Open(s.T)

@@ -2,40 +2,15 @@
 package browser
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
-	"regexp"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 )
-
-const installChromium = `These tests look at the pages with Chromium and are never skipped:
-
-	apt-get install -y --no-install-recommends chromium
-
-or set BELFRY_CHROMIUM to a program that takes its flags.`
-
-func findChromium(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("BELFRY_CHROMIUM"); path != "" {
-		return path
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Fatal(installChromium)
-	return ""
-}
-
-var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
 
 // Tab is a tab of a Chromium, spoken to by its DevTools protocol: one call
 // at a time, with what happens meanwhile kept in Events.
@@ -59,58 +34,18 @@ type Event struct {
 	} `json:"error"`
 }
 
-// Open starts a browser and opens a tab. It ends with the test.
+// Open opens a tab of the browser that all tests of a package share, in a
+// context of its own: no cookie, cache or storage of another. It ends with the
+// test. The package's TestMain must go through [Main].
 func Open(t *testing.T) *Tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // of a browser that hangs
 	t.Cleanup(cancel)
-	args := []string{"--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-		"--disable-component-update", "--hide-scrollbars", "--remote-debugging-port=0", "--user-data-dir=" + t.TempDir(), "about:blank"}
-	if os.Geteuid() == 0 {
-		args = append([]string{"--no-sandbox"}, args...)
-	}
-	cmd := exec.CommandContext(ctx, findChromium(t), args...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v\n%s", err, installChromium)
-	}
-	lines := bufio.NewScanner(stderr)
-	var said, address string
-	for address == "" && lines.Scan() {
-		said += lines.Text() + "\n"
-		if found := devTools.FindStringSubmatch(lines.Text()); found != nil {
-			address = found[1]
-		}
-	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		for lines.Scan() {
-		}
-	}()
-	b := &Tab{T: t, ctx: ctx}
-	t.Cleanup(func() {
-		if b.conn != nil { // so that it removes what it wrote, before its folder is
-			_ = wsjson.Write(ctx, b.conn, map[string]any{"id": -1, "method": "Browser.close"})
-			_ = b.conn.CloseNow()
-		} else {
-			_ = cmd.Process.Kill()
-		}
-		<-drained
-		_ = cmd.Wait()
-	})
-	if address == "" {
-		t.Fatalf("the browser ended:\n%s", said)
-	}
-	if b.conn, _, err = websocket.Dial(ctx, address, nil); err != nil {
-		t.Fatal(err)
-	}
-	b.conn.SetReadLimit(-1)
-	var target struct{ TargetID, SessionID string }
-	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b := &Tab{T: t, ctx: ctx, conn: dial(ctx, t)}
+	t.Cleanup(func() { _ = b.conn.CloseNow() }) // which ends the context and its tab too
+	var target struct{ BrowserContextID, TargetID, SessionID string }
+	b.Call("Target.createBrowserContext", map[string]any{"disposeOnDetach": true}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": target.BrowserContextID}, &target)
 	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits", "Accessibility"} {
