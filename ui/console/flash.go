@@ -24,15 +24,15 @@ type flash struct {
 func (p *page) setFlash(f flash) {
 	f.Text, _ = belfry.CleanText(f.Text, maxFlash)
 	text, _ := json.Marshal(f) // two plain fields
-	p.c.setCookie(p.w, p.r, flashCookie, base64.RawURLEncoding.EncodeToString(text), 60)
+	p.c.setCookie(p.w, p.r, ofPort(flashCookie, p.r), base64.RawURLEncoding.EncodeToString(text), 60)
 }
 
 func (p *page) takeFlash() {
-	cookie, err := p.r.Cookie(flashCookie)
+	cookie, err := p.r.Cookie(ofPort(flashCookie, p.r))
 	if err != nil || p.r.Header.Get("X-Belfry-Live") != "" {
 		return
 	}
-	p.c.setCookie(p.w, p.r, flashCookie, "", -1)
+	p.c.setCookie(p.w, p.r, ofPort(flashCookie, p.r), "", -1)
 	var f flash
 	if text, err := base64.RawURLEncoding.DecodeString(cookie.Value); err == nil && json.Unmarshal(text, &f) == nil && f.Text != "" {
 		p.Flash = &f

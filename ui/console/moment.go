@@ -13,7 +13,7 @@ type moment struct {
 }
 
 // When shows an instant in UTC, beside how long ago it was or is to come. The
-// viewer's own zone is in its title.
+// viewer's own zone shows when it is looked at.
 func (p *page) When(t time.Time) moment { return moment{t, p.Now, time.UTC, false} }
 
 // WhenIn does so in a schedule's zone.
@@ -26,7 +26,7 @@ func (p *page) WhenIn(zone string, t time.Time) moment {
 }
 
 // Ago shows how long ago an instant was, or when it comes; the instant itself
-// is in the title.
+// shows when it is looked at.
 func (p *page) Ago(t time.Time) moment { return moment{t, p.Now, time.UTC, true} }
 
 // None reports that there is no such instant.

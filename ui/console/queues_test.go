@@ -54,6 +54,25 @@ func TestPageKeepsItselfUpToDate(t *testing.T) {
 	b.Quiet(s.url)
 }
 
+// Who uses no mouse learns of the own zone too.
+func TestTimesInTheViewersZone(t *testing.T) {
+	s := newSite(t)
+	b := s.tab(s.admin)
+	b.Call("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "Asia/Kathmandu"}, nil)
+	b.Visit(s.url + "/queues/default")
+	b.Until(`document.getElementById('hint').hidden`)
+	var ok bool
+	b.Eval(`document.querySelector('main time').focus(), true`, &ok)
+	b.Until(`!document.getElementById('hint').hidden`)
+	b.Shows("GMT+5:45 where you are", "UTC")
+	picture(b, "hint")
+	b.Layout()
+	b.Axe()
+	b.Key("Escape")
+	b.Until(`document.getElementById('hint').hidden`)
+	b.Quiet(s.url)
+}
+
 func TestKeys(t *testing.T) {
 	s := newSite(t)
 	b := s.tab(s.admin)

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"net"
 	"net/http"
 	"strings"
 
@@ -70,11 +71,22 @@ func (k key) open(sealed []byte) (string, error) {
 func (c *Console) cookieName(r *http.Request) string {
 	switch {
 	case !c.secure(r):
-		return "belfry_session"
+		return ofPort("belfry_session", r)
 	case c.prefix == "":
 		return "__Host-belfry"
 	}
 	return "__Secure-belfry"
+}
+
+// ofPort is the name of a cookie that is sent in the clear. Browsers send those
+// of a host to all of its ports, so that nodes beside each other would sign
+// people out of one another.
+func ofPort(name string, r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil || strings.Trim(port, "0123456789") != "" {
+		return name
+	}
+	return name + "_" + port
 }
 
 func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {

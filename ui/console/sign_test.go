@@ -104,10 +104,11 @@ func TestCookies(t *testing.T) {
 		host   string // asked for
 		want   []string
 	}{
-		"plain":          {"", "", []string{"belfry_session=", "Path=/;", "HttpOnly", "SameSite=Lax"}},
-		"behind TLS":     {"https://belfry.example.com", "belfry.example.com", []string{"__Host-belfry=", "Path=/;", "Secure"}},
-		"under a path":   {"https://example.com/belfry", "example.com", []string{"__Secure-belfry=", "Path=/belfry/;", "Secure"}},
-		"past the proxy": {"https://belfry.example.com", "", []string{"belfry_session=", "Path=/;"}},
+		"plain":                {"", "", []string{"belfry_session_PORT=", "Path=/;", "HttpOnly", "SameSite=Lax"}},
+		"behind TLS":           {"https://belfry.example.com", "belfry.example.com", []string{"__Host-belfry=", "Path=/;", "Secure"}},
+		"under a path":         {"https://example.com/belfry", "example.com", []string{"__Secure-belfry=", "Path=/belfry/;", "Secure"}},
+		"past the proxy":       {"https://belfry.example.com", "", []string{"belfry_session_PORT=", "Path=/;"}},
+		"plain behind a proxy": {"http://belfry.example.com", "belfry.example.com", []string{"belfry_session=", "Path=/;"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(c *config.Config) { c.PublicURL, c.BehindProxy = tt.public, tt.public != "" })
@@ -122,12 +123,28 @@ func TestCookies(t *testing.T) {
 			}
 			resp.Body.Close()
 			cookie := resp.Header.Get("Set-Cookie")
+			_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
 			for _, w := range tt.want {
+				w = strings.ReplaceAll(w, "PORT", port)
 				if !strings.Contains(cookie+";", w) {
 					t.Errorf("%q has no %q", cookie, w)
 				}
 			}
 		})
+	}
+}
+
+// Two nodes on one machine share a browser's cookies, but for their names.
+func TestNodesBesideEachOther(t *testing.T) {
+	one, other := newSite(t), newSite(t)
+	v := one.visitor(one.admin)
+	v.url = other.url
+	if _, body := v.post("/sign-in", "token", other.admin); !strings.Contains(body, "Nothing happens here yet.") {
+		t.Fatalf("%s", body)
+	}
+	v.url = one.url
+	if status, body := v.get("/queues"); status != http.StatusOK || !strings.Contains(body, "<h1>Queues</h1>") {
+		t.Errorf("signed out of the first: %d %s", status, body)
 	}
 }
 

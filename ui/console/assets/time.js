@@ -1,4 +1,5 @@
-// Relative times tick, and every time has the viewer's own zone in its title.
+// Relative times tick. Every time says what it is where the viewer is, to the
+// mouse and to who comes by with the keyboard or taps on it.
 const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
 const units = [['d', 86400], ['h', 3600], ['min', 60]];
 
@@ -16,9 +17,9 @@ export function tick(root = document) {
   for (const e of root.querySelectorAll('time[datetime]')) {
     const at = Date.parse(e.dateTime);
     if (Number.isNaN(at)) continue;
-    if (!e.dataset.own) {
-      e.dataset.own = 'yes';
-      e.title = `${own.format(at)} where you are${e.title ? `; ${e.title}` : ''}`;
+    if (e.title) { // which only a mouse would find
+      e.dataset.ownFull = e.title;
+      e.removeAttribute('title');
     }
     if ('rel' in e.dataset) set(e, relative(at));
   }
@@ -26,6 +27,51 @@ export function tick(root = document) {
 }
 
 function set(e, text) { if (e.textContent !== text) e.textContent = text; }
+
+// hint stands below the time that is looked at until something else is, or Escape.
+const hint = document.createElement('div');
+hint.id = 'hint';
+hint.className = 'hint card';
+hint.hidden = true;
+hint.setAttribute('role', 'tooltip');
+document.body.append(hint);
+let shown;
+
+function show(e) {
+  if (shown && shown !== e) hide();
+  const at = Date.parse(e.dateTime);
+  if (Number.isNaN(at)) return;
+  shown = e;
+  hint.replaceChildren();
+  for (const text of [`${own.format(at)} where you are`, e.dataset.ownFull]) {
+    if (!text) continue;
+    const line = document.createElement('div');
+    line.textContent = text;
+    hint.append(line);
+  }
+  const inside = e.closest('[popover]:popover-open'); // or it would be below that
+  (inside || document.body).append(hint);
+  hint.hidden = false;
+  e.setAttribute('aria-describedby', 'hint');
+  const box = e.getBoundingClientRect(), wide = hint.offsetWidth, high = hint.offsetHeight;
+  const below = box.bottom + 4 + high <= innerHeight;
+  hint.style.left = `${Math.max(4, Math.min(box.left, document.documentElement.clientWidth - wide - 4))}px`;
+  hint.style.top = `${below ? box.bottom + 4 : Math.max(4, box.top - 4 - high)}px`;
+}
+
+function hide() {
+  shown?.removeAttribute('aria-describedby');
+  shown = undefined;
+  hint.hidden = true;
+}
+
+const time = e => e.target instanceof Element ? e.target.closest('time[datetime]') : null;
+for (const kind of ['focusin', 'mouseover']) {
+  addEventListener(kind, e => { const at = time(e); if (at) show(at); else if (!hint.contains(e.target)) hide(); });
+}
+addEventListener('focusout', hide);
+addEventListener('scroll', hide, {capture: true, passive: true});
+addEventListener('keydown', e => { if (e.key === 'Escape') hide(); });
 
 tick();
 setInterval(() => { if (!document.hidden) tick(); }, 1000);

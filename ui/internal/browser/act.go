@@ -39,11 +39,13 @@ func (b *Tab) Follow(selector string) {
 // Key presses a key, such as a, / or Enter.
 func (b *Tab) Key(key string) {
 	b.T.Helper()
-	text := key
+	down := map[string]any{"type": "keyDown", "key": key}
 	if key == "Enter" {
-		text = "\r"
+		down["text"] = "\r"
+	} else if len([]rune(key)) == 1 { // others, such as Escape, write nothing
+		down["text"] = key
 	}
-	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "text": text}, nil)
+	b.Call("Input.dispatchKeyEvent", down, nil)
 	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
 }
 
