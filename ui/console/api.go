@@ -17,6 +17,8 @@ type API interface {
 	watchAPI
 	homeAPI
 	queueAPI
+	cycleAPI
+	cycleFormAPI
 }
 
 type whoAPI interface {

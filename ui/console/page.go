@@ -155,6 +155,14 @@ func get[T any](to *T, read func() (T, error)) func() error {
 // offered; the API would refuse it anyhow.
 func (p *page) Can(scope belfry.Scope) bool { return belfry.Allows(p.Token.Scopes, scope) }
 
+// allow refuses a form to who could not send it.
+func (p *page) allow(scope belfry.Scope) error {
+	if !p.Can(scope) {
+		return belfry.Errorf(belfry.Forbidden, "your token may not do that").WithHint("it takes one with the scope %s", scope)
+	}
+	return nil
+}
+
 // CanEverywhere is Can for what belongs to no namespace, such as queues.
 func (p *page) CanEverywhere(scope belfry.Scope) bool {
 	return p.Can(scope) && p.Token.Namespace == belfry.AnyNamespace

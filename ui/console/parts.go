@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ var tones = map[string][2]string{
 	"degraded": {"warn", "!"}, "late": {"warn", "!"}, "retrying": {"warn", "!"}, "confirming": {"warn", "!"}, "draining": {"warn", "!"},
 	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},
 	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
+	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"},
 }
 
@@ -71,6 +73,7 @@ func newBar(label string, value, of float64, text, tone string) bar {
 type field struct {
 	ID, Name, Label, Type, Value, Hint string
 	Required                           bool
+	List                               string   // ID of a datalist with what to choose from
 	Options                            []string // of a choice
 	Faults                             []belfry.FieldError
 }
@@ -91,6 +94,9 @@ func (f field) Need() field { f.Required = true; return f }
 
 // Among makes it a choice.
 func (f field) Among(options ...string) field { f.Type, f.Options = "select", options; return f }
+
+// From offers what a datalist has.
+func (f field) From(list string) field { f.List = list; return f }
 
 func faultsOf(err error) []belfry.FieldError {
 	var e *belfry.Error
@@ -239,6 +245,23 @@ func (p *page) Command(method, path, body string, cli ...string) command {
 		text += " --namespace " + quote(p.Namespace)
 	}
 	return command{Curl: b.String(), CLI: text}
+}
+
+// apiPath is a path of the API for a command, with the namespace that is shown.
+func (p *page) apiPath(path string, query ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(query); i += 2 {
+		if query[i+1] != "" {
+			q.Set(query[i], query[i+1])
+		}
+	}
+	if p.Namespace != p.home() {
+		q.Set("namespace", p.Namespace)
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
 }
 
 // quote is a word as a shell takes it.

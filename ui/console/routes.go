@@ -23,6 +23,7 @@ var routes = func() []route {
 	return slices.Concat(
 		homeRoutes,
 		queueRoutes,
+		cycleRoutes, cycleFormRoutes,
 	)
 }
 

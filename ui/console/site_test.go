@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func must[T any](v T, err error) func(*site) T {
 //	tasks      hello, broken, later     schedules  hourly (of hello)
 //	jobs       one running and one failed, three of later that are ready
 //	monitors   shop, which is down      worker     builder
+//	cycle      nightly, of fetch, which is done, report, which runs, and mail
 func (s *site) fill() {
 	s.Helper()
 	ctx := s.Context()
@@ -101,6 +103,7 @@ func (s *site) fill() {
 	s.fail("broken", "the disk is full")
 	s.run("hello")
 	must(s.Enqueue(ctx, []belfry.NewJob{{Task: "later"}, {Task: "later"}, {Task: "later"}}))(s)
+	s.cycle("nightly")
 }
 
 // claim enqueues a job of a task and claims it, and nothing else.
@@ -222,6 +225,18 @@ func (s *site) tab(secret string) *browser.Tab {
 	b.Type("#token", secret)
 	b.Follow("button.main")
 	return b
+}
+
+// says fails the test unless an element has these texts, unfolded or not.
+func says(b *browser.Tab, selector string, texts ...string) {
+	b.T.Helper()
+	var all string
+	b.Eval(`[...document.querySelectorAll(`+strconv.Quote(selector)+`)].map(e => e.textContent).join('\n')`, &all)
+	for _, text := range texts {
+		if !strings.Contains(all, text) {
+			b.T.Errorf("%s does not say %q:\n%s", selector, text, all)
+		}
+	}
 }
 
 // picture keeps one in the folder that BELFRY_SCREENSHOTS names, if any.

@@ -20,8 +20,9 @@ var funcs = template.FuncMap{
 	"join":    strings.Join, "words": words, "short": short,
 	"chip": newChip, "empty": newEmpty, "bar": newBar, "field": newField, "tab": newTab, "stat": newStat,
 	"tabs": func(ts ...tab) []tab { return ts }, "stats": func(ss ...stat) []stat { return ss },
-	"themes": func() []string { return []string{"auto", "light", "dark"} },
-	"add":    func(a, b int) int { return a + b },
+	"themes":   func() []string { return []string{"auto", "light", "dark"} },
+	"sentence": sentence,
+	"add":      func(a, b int) int { return a + b },
 }
 
 // whole is any whole number, durations too.

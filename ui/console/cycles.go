@@ -1,0 +1,377 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type cycleAPI interface {
+	Cycles(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.CycleStatus], error)
+	CycleStatus(ctx context.Context, namespace, name string) (belfry.CycleStatus, error)
+	RunCycle(ctx context.Context, namespace, name string) (belfry.Job, error)
+	CancelCycle(ctx context.Context, namespace, name, note string) (belfry.Selected, error)
+	SkipMember(ctx context.Context, namespace, cycle, member string) (belfry.CycleRun, error)
+	ResetTiming(ctx context.Context, namespace, cycle string, members ...string) ([]string, error)
+	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+}
+
+var cycleRoutes = []route{
+	{"GET /cycles", cycleList},
+	{"GET /cycles/{name}", cyclePage},
+	{"POST /cycles/{name}/run", runCycle},
+	{"POST /cycles/{name}/cancel", cancelCycle},
+	{"POST /cycles/{name}/skip", skipMember},
+	{"POST /cycles/{name}/reset", resetTiming},
+}
+
+// cycleRuns is how many of the last runs a cycle's page shows.
+const cycleRuns = 10
+
+type cyclesData struct {
+	Cycles belfry.Page[belfry.CycleStatus]
+	Pager  pager
+}
+
+func cycleList(p *page) error {
+	all, err := p.api.Cycles(p.r.Context(), belfry.DocumentFilter{Namespace: p.Namespace, Paging: belfry.Paging{Cursor: p.Query("cursor")}})
+	if err != nil {
+		return err
+	}
+	return p.show("cycles", cyclesData{all, p.pager(all.Next)})
+}
+
+type cycleData struct {
+	belfry.CycleStatus
+	Steps     []cycleStep // of the run under way, or of the last one
+	Runs      []cycleEnd
+	More      string // cursor of the jobs that are not shown
+	Schedules []belfry.Schedule
+}
+
+// cycleStep is a member in a run.
+type cycleStep struct {
+	Number    int
+	Member    string
+	State     string // as for a chip
+	Note      string
+	Job       int64
+	At        time.Time
+	Current   bool
+	Skippable bool
+}
+
+// cycleEnd is a run that ended.
+type cycleEnd struct {
+	Job    belfry.Job
+	Output belfry.CycleOutput
+}
+
+func cyclePage(p *page) error {
+	ctx, name := p.r.Context(), p.r.PathValue("name")
+	var d cycleData
+	var jobs belfry.Page[belfry.Job]
+	var schedules belfry.Page[belfry.Schedule]
+	err := p.together(
+		get(&d.CycleStatus, func() (belfry.CycleStatus, error) { return p.api.CycleStatus(ctx, p.Namespace, name) }),
+		get(&jobs, func() (belfry.Page[belfry.Job], error) {
+			return p.api.Jobs(ctx, belfry.JobFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: cycleRuns + 1},
+				States: []belfry.JobState{belfry.JobSucceeded, belfry.JobFailed, belfry.JobCanceled, belfry.JobSkipped}})
+		}),
+		get(&schedules, func() (belfry.Page[belfry.Schedule], error) {
+			return p.api.Schedules(ctx, belfry.ScheduleFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: 20}})
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	d.More, d.Schedules = jobs.Next, schedules.Items
+	if err := p.cycleEnds(&d, jobs.Items); err != nil {
+		return err
+	}
+	if d.Run != nil {
+		now, err := p.cycleNow(*d.Run)
+		if err != nil {
+			return err
+		}
+		d.Steps = p.cycleSteps(*d.Run, now)
+	} else if d.Last != nil {
+		d.Steps = resultSteps(d.Last.Members)
+	}
+	return p.show("cycle", d)
+}
+
+// cycleEnds reads what came of the runs that ended: lists of jobs go without
+// their outputs.
+func (p *page) cycleEnds(d *cycleData, jobs []belfry.Job) error {
+	d.Runs = make([]cycleEnd, min(len(jobs), cycleRuns))
+	reads := make([]func() error, len(d.Runs))
+	for i := range d.Runs {
+		end := &d.Runs[i]
+		end.Job = jobs[i]
+		reads[i] = func() (err error) {
+			if end.Job.State == belfry.JobCanceled {
+				return nil // which has none
+			}
+			end.Job, err = p.api.Job(p.r.Context(), end.Job.Namespace, end.Job.ID)
+			if belfry.CodeOf(err) == belfry.NotFound { // swept meanwhile
+				return nil
+			}
+			if err == nil && len(end.Job.Output) > 0 {
+				_ = json.Unmarshal(end.Job.Output, &end.Output) // a job from before the task was a cycle shows as itself
+			}
+			return err
+		}
+	}
+	return p.together(reads...)
+}
+
+// cycleNow is the job of the member that runs, or is next.
+func (p *page) cycleNow(r belfry.CycleRun) (j belfry.Job, err error) {
+	if r.MemberJob == 0 {
+		return j, nil
+	}
+	j, err = p.api.Job(p.r.Context(), r.Namespace, r.MemberJob)
+	if belfry.CodeOf(err) == belfry.NotFound {
+		return belfry.Job{}, nil
+	}
+	return j, err
+}
+
+// resultSteps are members that are done.
+func resultSteps(results []belfry.MemberResult) []cycleStep {
+	steps := make([]cycleStep, len(results))
+	for i, m := range results {
+		s := cycleStep{Number: i + 1, Member: m.Task, State: string(m.State), Note: m.Reason, Job: m.JobID, At: m.EndedAt}
+		if !m.StartedAt.IsZero() {
+			s.Note = "took " + spanText(m.EndedAt.Sub(m.StartedAt))
+			if m.Attempts > 1 {
+				s.Note += ", " + numberText(m.Attempts) + " attempts"
+			}
+		}
+		if m.Error != "" {
+			s.Note += ": " + short(200, m.Error)
+		}
+		steps[i] = s
+	}
+	return steps
+}
+
+// cycleSteps are all members of a run under way; now is the job of the one
+// whose turn it is, if it has one.
+func (p *page) cycleSteps(r belfry.CycleRun, now belfry.Job) []cycleStep {
+	left := map[string]bool{}
+	for _, name := range r.Skip {
+		left[name] = true
+	}
+	steps := resultSteps(r.Results)
+	for i := len(steps); i < len(r.Members); i++ {
+		s := cycleStep{Number: i + 1, Member: r.Members[i].Task, State: "waiting", Skippable: true}
+		if left[s.Member] {
+			s.Skippable, s.Note = false, "will be left out by "+r.SkippedBy
+		}
+		if i == r.Position() {
+			s.Current, s.Job = true, r.MemberJob
+			p.currentStep(&s, r, now)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func (p *page) currentStep(s *cycleStep, r belfry.CycleRun, now belfry.Job) {
+	switch {
+	case r.WaitsFor != 0:
+		s.Note = fmt.Sprintf("job %d of another cycle runs this member now", r.WaitsFor)
+	case now.State == belfry.JobRunning:
+		s.State, s.Note = string(now.State), spanText(p.Elapsed(now))+" so far"
+		if now.Attempt > 1 {
+			s.Note += fmt.Sprintf(", attempt %d of %d", now.Attempt, now.MaxAttempts)
+		}
+		if !now.CancelAt.IsZero() {
+			s.Note += ", asked to end"
+		}
+	case r.TurnAt.After(p.Now):
+		s.Note = "begins " + p.Ago(r.TurnAt).Rel() + ", so that members do not all start at once"
+	case now.ID != 0:
+		s.State = string(now.State)
+	}
+}
+
+// Progress is the run under way as a row of small bars.
+func (d cycleData) Progress() strip {
+	s := strip{Label: "Members of " + d.Task.Name}
+	for _, step := range d.Steps {
+		tone, known := tones[step.State]
+		if !known || step.State == "waiting" && !step.Current {
+			tone[0] = "none"
+		}
+		s.Cells = append(s.Cells, cell{Tone: tone[0], Title: fmt.Sprintf("%d %s: %s", step.Number, step.Member, words(step.State))})
+	}
+	return s
+}
+
+// Tally counts the members that are done, for people.
+func (d cycleData) Tally() belfry.CycleOutput {
+	if d.Run != nil {
+		return d.Run.Output(d.Run.StartedAt)
+	}
+	return belfry.CycleOutput{}
+}
+
+// Strip is what became of the members of a run.
+func (e cycleEnd) Strip() strip {
+	s := strip{Label: fmt.Sprintf("Members of job %d", e.Job.ID)}
+	for _, m := range e.Output.Members {
+		title := m.Task + ": " + string(m.State)
+		if m.Reason != "" {
+			title += ", " + m.Reason
+		}
+		s.Cells = append(s.Cells, cell{Tone: tones[string(m.State)][0], Title: title})
+	}
+	return s
+}
+
+// CycleState is the word for a cycle's chip.
+func (p *page) CycleState(s belfry.CycleStatus) string {
+	if s.Run != nil {
+		return "running"
+	}
+	return "waiting"
+}
+
+// CycleProgress is where the run under way is.
+func (p *page) CycleProgress(s belfry.CycleStatus) bar {
+	of := len(s.Run.Members)
+	return newBar("Progress of "+s.Task.Name, float64(s.Done), float64(of), fmt.Sprintf("%s of %s", numberText(s.Done), numberText(of)), "busy")
+}
+
+// DueMembers counts the members that the next run would not leave out.
+func (p *page) DueMembers(s belfry.CycleStatus) int {
+	n := 0
+	for _, m := range s.Members {
+		if m.Due {
+			n++
+		}
+	}
+	return n
+}
+
+func runCycle(p *page) error {
+	name := p.r.PathValue("name")
+	j, err := p.api.RunCycle(p.r.Context(), p.Namespace, name)
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("cycles", name), "Cycle %s begins, as job %d. Members that are not due are left out.", name, j.ID)
+}
+
+func cancelCycle(p *page) error {
+	name := p.r.PathValue("name")
+	done, err := p.api.CancelCycle(p.r.Context(), p.Namespace, name, p.r.PostFormValue("note"))
+	if err != nil {
+		return err
+	}
+	if len(done.IDs) == 0 {
+		return p.done(p.Link("cycles", name), "Cycle %s was not under way any more.", name)
+	}
+	return p.done(p.Link("cycles", name), "Cycle %s is asked to end, with the member that runs.", name)
+}
+
+func skipMember(p *page) error {
+	name, member := p.r.PathValue("name"), p.r.PostFormValue("member")
+	if _, err := p.api.SkipMember(p.r.Context(), p.Namespace, name, member); err != nil {
+		return err
+	}
+	return p.done(p.Link("cycles", name), "Member %s is left out of this run.", member)
+}
+
+func resetTiming(p *page) error {
+	name := p.r.PathValue("name")
+	var members []string
+	if m := p.r.PostFormValue("member"); m != "" {
+		members = []string{m}
+	}
+	reset, err := p.api.ResetTiming(p.r.Context(), p.Namespace, name, members...)
+	if err != nil {
+		return err
+	}
+	if len(reset) == 1 {
+		return p.done(p.Link("cycles", name), "Member %s is due.", reset[0])
+	}
+	return p.done(p.Link("cycles", name), "All %d members are due.", len(reset))
+}
+
+func cyclePath(name string, more string) string {
+	return "/v1/cycles/" + url.PathEscape(name) + more
+}
+
+// CycleCommand is reading it, without this page.
+func (p *page) CycleCommand(name string) command {
+	return p.Command("GET", p.apiPath(cyclePath(name, "")), "", "cycle", "show", name)
+}
+
+// CyclesCommand is the list, without this page.
+func (p *page) CyclesCommand() command {
+	return p.Command("GET", p.apiPath("/v1/cycles"), "", "cycle", "list")
+}
+
+// RunCycle asks before a cycle runs beside its plan.
+func (p *page) RunCycle(d cycleData) confirm {
+	name := d.Task.Name
+	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/run")), "", "cycle", "run", name)
+	return confirm{
+		ID: "run", Button: "Run now", Title: "Run " + name + " now?",
+		Text:   fmt.Sprintf("%d of its %d members are due and run one after another. The others are left out.", p.DueMembers(d.CycleStatus), len(d.Members)),
+		Action: p.Link("cycles", name, "run"), Cmd: &cmd,
+	}
+}
+
+// CancelCycle asks before a run ends.
+func (p *page) CancelCycle(d cycleData) confirm {
+	name := d.Task.Name
+	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/cancel")), `{"note":"why"}`, "cycle", "cancel", name, "--note", "why")
+	return confirm{
+		ID: "cancel", Button: "Cancel the run", Danger: true, Title: "Cancel this run of " + name + "?",
+		Text:   "The member that runs is asked to end, and no other one starts. What is done stays done.",
+		Action: p.Link("cycles", name, "cancel"), Cmd: &cmd,
+		Fields: []field{newField("note", "Why", "text", "", "Kept with the job.", nil)},
+	}
+}
+
+// SkipMember asks before a member is left out.
+func (p *page) SkipMember(d cycleData, s cycleStep) confirm {
+	name := d.Task.Name
+	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/members/"+url.PathEscape(s.Member)+"/skip")), "", "cycle", "skip-member", name, s.Member)
+	c := confirm{
+		ID: fmt.Sprintf("skip-%d", s.Number), Button: "Skip", Title: "Leave " + s.Member + " out of this run?",
+		Text:   "The cycle goes on with the member behind it.",
+		Action: p.Link("cycles", name, "skip"), Hidden: map[string]string{"member": s.Member}, Cmd: &cmd,
+	}
+	if s.Job != 0 {
+		c.Danger, c.Text = true, "It is asked to end, and the cycle goes on with the member behind it."
+	}
+	return c
+}
+
+// ResetTiming asks before it is forgotten when a member last succeeded, or all
+// of them when none is named.
+func (p *page) ResetTiming(d cycleData, member string) confirm {
+	name := d.Task.Name
+	body, cli := `{}`, []string{"cycle", "reset-timing", name, "--all"}
+	c := confirm{ID: "reset", Button: "Make all due", Title: "Forget when the members of " + name + " last succeeded?", Hidden: map[string]string{"member": member}}
+	if member != "" {
+		raw, _ := json.Marshal(map[string][]string{"members": {member}}) // plain words
+		body, cli = string(raw), []string{"cycle", "reset-timing", name, member}
+		c.ID, c.Button, c.Title = "reset-"+member, "Make due", "Forget when "+member+" last succeeded?"
+	}
+	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/reset-timing")), body, cli...)
+	c.Text, c.Action, c.Cmd = "The next run does not leave it out, however short ago it ran. It is forgotten for every cycle that has it.", p.Link("cycles", name, "reset"), &cmd
+	return c
+}

@@ -1,0 +1,175 @@
+package console_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// cycle makes one that is under way: its first member is done, its second runs.
+func (s *site) cycle(name string) {
+	s.Helper()
+	ctx := s.Context()
+	for _, task := range []string{"fetch", "report", "mail"} {
+		must(s.CreateTask(ctx, belfry.Task{Name: task, Kind: belfry.KindFunc}))(s)
+	}
+	day := belfry.Duration(24 * time.Hour)
+	must(s.CreateTask(ctx, belfry.Task{Name: name, Description: "Figures for the morning", Cycle: &belfry.Cycle{Members: []belfry.Member{
+		{Task: "fetch", Every: belfry.Duration(time.Hour)}, {Task: "report", Every: day}, {Task: "mail", Every: day, OnFailure: belfry.FailureStop}}}}))(s)
+	s.begin(name)
+	s.member("fetch", belfry.OutcomeOK)
+	s.hold("report")
+}
+
+// begin begins a cycle, as the engine would.
+func (s *site) begin(cycle string) {
+	s.Helper()
+	must(s.RunCycle(s.Context(), "default", cycle))(s)
+	must(s.node.Store().StartCycles(s.Context()))(s)
+}
+
+// hold lets a worker run the job of a task that is ready.
+func (s *site) hold(task string) (session string, ref belfry.Ref) {
+	s.Helper()
+	ctx := s.Context()
+	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "runner", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{task},
+		Queues: map[string]int{"default": 1}, TTL: belfry.MaxSessionTTL}))(s)
+	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	if len(c.Jobs) != 1 {
+		s.Fatalf("claimed %d jobs of %s", len(c.Jobs), task)
+	}
+	return w.ID, belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+}
+
+// member lets a member of a cycle whose turn it is end.
+func (s *site) member(task string, outcome belfry.Outcome) {
+	s.Helper()
+	session, ref := s.hold(task)
+	f := belfry.Finish{Ref: ref, Outcome: outcome, NoRetry: true}
+	if outcome != belfry.OutcomeOK {
+		f.Error = "no more paper"
+	}
+	must(s.Finish(s.Context(), session, []belfry.Finish{f}))(s)
+	if err := s.CloseSession(s.Context(), session); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// What a cycle does shows up by itself, member by member.
+func TestCycleMoves(t *testing.T) {
+	s := newSite(t)
+	s.cycle("other")
+	must(s.CreateTask(t.Context(), belfry.Task{Name: "first", Kind: belfry.KindFunc}))(s)
+	must(s.CreateTask(t.Context(), belfry.Task{Name: "second", Kind: belfry.KindFunc}))(s)
+	must(s.CreateTask(t.Context(), belfry.Task{Name: "two", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}, {Task: "second", Every: belfry.Duration(time.Hour)}}}}))(s)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/cycles/two")
+	b.Shows("Not run yet", "No run has ended yet.", "by hand alone")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+
+	b.Click("button[popovertarget=run]")
+	b.Until(`document.getElementById('run').matches(':popover-open')`)
+	b.Shows("Run two now?", "2 of its 2 members are due")
+	says(b, "#run", "belfry cycle run two", "/v1/cycles/two/run")
+	b.Follow("#run button.main")
+	b.Shows("Cycle two begins")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	must(s.node.Store().StartCycles(t.Context()))(s)
+	b.Until(`document.querySelector('#step-first[aria-current]')`)
+	s.member("first", belfry.OutcomeOK)
+	b.Until(`document.querySelector('#step-second[aria-current]') && document.getElementById('step-first').classList.contains('ok')`)
+	b.Shows("1 of 2", "1 ok")
+	s.member("second", belfry.OutcomeError)
+	b.Until(`document.getElementById('step-second')?.classList.contains('failed')`)
+	b.Until(`document.querySelector('#runs ~ table tbody tr')`)
+	b.Shows("Last run", "1 ok", "1 failed", "no more paper")
+	picture(b, "cycle-done")
+	b.Quiet(s.url)
+}
+
+func TestCycleActions(t *testing.T) {
+	s := newSite(t)
+	s.cycle("nightly")
+	b := s.tab(s.admin)
+
+	b.Visit(s.url + "/cycles/nightly")
+	b.Shows("fetch", "last succeeded in a run of", "not due")
+	b.Click("button[popovertarget=reset-fetch]")
+	b.Until(`document.getElementById('reset-fetch').matches(':popover-open')`)
+	b.Follow("#reset-fetch button.main")
+	b.Shows("Member fetch is due.")
+
+	b.Click("button[popovertarget=skip-3]")
+	b.Until(`document.getElementById('skip-3').matches(':popover-open')`)
+	b.Shows("Leave mail out of this run?")
+	says(b, "#skip-3", "belfry cycle skip-member nightly mail", "/v1/cycles/nightly/members/mail/skip")
+	b.Follow("#skip-3 button.main")
+	b.Shows("Member mail is left out of this run.", "will be left out by")
+
+	b.Click("button[popovertarget=cancel]")
+	b.Until(`document.getElementById('cancel').matches(':popover-open')`)
+	b.Axe()
+	b.Type("#cancel input", "paper is out")
+	b.Follow("#cancel button.danger")
+	b.Shows("Cycle nightly is asked to end")
+	b.Quiet(s.url)
+
+	b.Click("button[popovertarget=reset]")
+	b.Until(`document.getElementById('reset').matches(':popover-open')`)
+	b.Follow("#reset button.main")
+	b.Shows("All 3 members are due.")
+	b.Quiet(s.url)
+}
+
+func TestCycleIsMadeAndEdited(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/cycles/new")
+	b.Type("#f-name", "weekly")
+	b.Type("#f-cycle-members-0-task", "mail")
+	b.Type("#f-cycle-members-1-task", "fetch")
+	b.Type("#f-cycle-members-1-every", "soon")
+	b.Follow("button.main")
+	b.Quiet(s.url, 422)
+	b.Shows("The cycle is not saved.", "is not a length of time")
+	b.Axe()
+	picture(b, "cycle-refused")
+	b.Eval(`document.getElementById('f-cycle-members-1-every').select() || true`, new(bool))
+	b.Call("Input.insertText", map[string]any{"text": "6h"}, nil)
+	b.Follow("#up-1") // fetch comes first
+	b.Quiet(s.url)
+	b.Until(`document.getElementById('f-cycle-members-0-task').value === 'fetch'`)
+	says(b, ".command", "--member fetch,every=6h --member mail")
+	b.Follow("#add")
+	b.Type("#f-cycle-members-2-task", "report")
+	b.Follow("button.main")
+	b.Quiet(s.url)
+	b.Shows("Cycle weekly is there.", "Not run yet", "by hand alone")
+	want := []belfry.Member{{Task: "fetch", Every: belfry.Duration(6 * time.Hour)}, {Task: "mail"}, {Task: "report"}}
+	members := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle.Members
+	if len(members) != len(want) {
+		t.Fatalf("%+v", members)
+	}
+	for i := range want {
+		if members[i].Task != want[i].Task || members[i].Every != want[i].Every {
+			t.Errorf("%+v is not %+v", members[i], want[i])
+		}
+	}
+
+	b.Visit(s.url + "/cycles/weekly/edit")
+	b.Follow("button[value='take 1']") // mail
+	b.Type("#f-cycle-stagger", "30s")
+	b.Eval(`document.getElementById('f-cycle-members-0-on_failure').value = 'stop', true`, new(bool))
+	b.Follow("button.main")
+	b.Shows("Cycle weekly is saved.", "a pause of up to 30 s", "the cycle stops")
+	c := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle
+	if len(c.Members) != 2 || c.Members[1].Task != "report" || c.Members[0].OnFailure != belfry.FailureStop || c.Stagger != belfry.Duration(30*time.Second) {
+		t.Errorf("%+v", c)
+	}
+	b.Quiet(s.url)
+
+	b.Visit(s.url + "/cycles/hello/edit")
+	b.Shows("not a cycle")
+}
