@@ -35,6 +35,7 @@ type Job struct {
 	DeadlineAt  time.Time       `json:"deadline_at,omitzero" doc:"When the server ends the attempt if its worker does not"`
 	Attempt     int             `json:"attempt" doc:"Attempts begun, whatever came of them"`
 	Failures    int             `json:"failures" doc:"Attempts that count against max_attempts"`
+	Infra       int             `json:"infra,omitempty" doc:"Attempts that the machine spoiled and that count in the task's infrastructure retries instead"`
 	Snoozes     int             `json:"snoozes,omitempty"`
 	MaxAttempts int             `json:"max_attempts"`
 	Timeout     Duration        `json:"timeout"`

@@ -99,6 +99,16 @@ func (r Retry) After(job int64, failures int) time.Duration {
 	return time.Duration(d).Truncate(time.Microsecond)
 }
 
+// afterFault is the delay before the next try, once the machine spoiled faults
+// tries. A worker that was lost has been waited for already, for as long as its
+// session lived, so the first such retry is due at once.
+func (r Retry) afterFault(job int64, faults int, lost bool) time.Duration {
+	if lost && faults == 1 {
+		return 0
+	}
+	return r.After(job, faults)
+}
+
 // spread is a number in [0,1) that is the same for the same arguments.
 func spread(id string, n int64) float64 {
 	h := fnv.New64a()

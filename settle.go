@@ -12,6 +12,7 @@ type Settlement struct {
 	Note     string
 	DueAt    time.Time // when State is scheduled or ready
 	Failures int
+	Infra    int
 	Snoozes  int
 	Outcome  Outcome // as recorded for the attempt
 	Error    string
@@ -23,7 +24,7 @@ type Settlement struct {
 // Someone who asked for the job to end gets that, whatever the attempt said,
 // unless it succeeded first: a success is a fact.
 func Settle(j Job, r Retry, f Finish, now time.Time) Settlement {
-	s := Settlement{Failures: j.Failures, Snoozes: j.Snoozes, Outcome: f.Outcome, Error: f.Error, DueAt: j.DueAt}
+	s := Settlement{Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes, Outcome: f.Outcome, Error: f.Error, DueAt: j.DueAt}
 	switch {
 	case f.Outcome == OutcomeOK:
 		s.State, s.Error = JobSucceeded, ""
@@ -50,24 +51,42 @@ func (s *Settlement) snooze(f Finish, now time.Time) {
 }
 
 // fail spends one try and either plans the next or ends the job for good.
+//
+// A fault of the machine spends an infrastructure retry as long as there are
+// some, and counts like any other failure from then on. So a job begins at most
+// max_attempts + infra attempts that are neither snoozed nor handed back: the
+// first one is among max_attempts, and infra are all further ones.
 func (s *Settlement) fail(j Job, r Retry, f Finish, now time.Time) {
+	lost := f.Outcome == OutcomeLost
+	if (lost || f.Infra) && !f.NoRetry && !(lost && r.OnLost == OnLostFail) && s.Infra < r.Infra {
+		s.Infra++
+		s.again(now, r.afterFault(j.ID, s.Infra, lost))
+		return
+	}
 	s.Failures++
 	switch {
 	case f.NoRetry:
 		s.State, s.Reason = JobFailed, ReasonNoRetry
-	case f.Outcome == OutcomeLost && r.OnLost == OnLostFail:
+	case lost && r.OnLost == OnLostFail:
 		s.State, s.Reason = JobFailed, ReasonLost
 	case s.Failures >= j.MaxAttempts:
 		s.State, s.Reason = JobFailed, ReasonSpent
 	default:
-		s.State, s.DueAt = JobScheduled, now.Add(r.After(j.ID, s.Failures))
+		s.again(now, r.After(j.ID, s.Failures))
+	}
+}
+
+func (s *Settlement) again(now time.Time, delay time.Duration) {
+	s.State, s.DueAt = JobScheduled, now.Add(delay)
+	if delay == 0 {
+		s.State = JobReady
 	}
 }
 
 // Withdraw is how a job ends that has not started and will not: its schedule
 // was paused, edited or deleted, or somebody canceled it.
 func Withdraw(j Job, reason Reason, note string) Settlement {
-	s := Settlement{State: JobSkipped, Reason: reason, Note: note, Failures: j.Failures, Snoozes: j.Snoozes, Error: j.Error, DueAt: j.DueAt}
+	s := Settlement{State: JobSkipped, Reason: reason, Note: note, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes, Error: j.Error, DueAt: j.DueAt}
 	if j.Attempt > 0 || reason == ReasonCanceled {
 		s.State = JobCanceled
 	}

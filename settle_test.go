@@ -25,6 +25,9 @@ func TestSettle(t *testing.T) {
 	snoozes := func(n int) func(*Job, *Retry, *Finish) {
 		return func(j *Job, _ *Retry, f *Finish) { j.Snoozes, f.Snooze = n, Duration(time.Minute) }
 	}
+	spoiled := func(budget, infra int) func(*Job, *Retry, *Finish) {
+		return func(j *Job, r *Retry, f *Finish) { r.Infra, j.Infra, f.Infra = budget, infra, true }
+	}
 	all := func(fs ...func(*Job, *Retry, *Finish)) func(*Job, *Retry, *Finish) {
 		return func(j *Job, r *Retry, f *Finish) {
 			for _, change := range fs {
@@ -61,6 +64,23 @@ func TestSettle(t *testing.T) {
 		{"timeout, asked to end", OutcomeTimeout, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
 		{"handed back, asked to end", OutcomeHandedBack, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
 		{"snoozed, asked to end", OutcomeSnoozed, all(asked, snooze(time.Minute)), "canceled canceled; by ann: wrong input; failures 0; said why"},
+		{"spoiled by the machine, without retries for that", OutcomeError, spoiled(0, 0), "scheduled 10:00:10; failures 1; said why"},
+		{"spoiled by the machine, and none are wanted", OutcomeError, spoiled(-1, 0), "scheduled 10:00:10; failures 1; said why"},
+		{"spoiled by the machine", OutcomeError, spoiled(3, 0), "scheduled 10:00:10; failures 0; infra 1; said why"},
+		{"spoiled for the second time", OutcomeError, spoiled(3, 1), "scheduled 10:00:20; failures 0; infra 2; said why"},
+		{"spoiled for the last time that counts apart", OutcomeError, spoiled(3, 2), "scheduled 10:00:40; failures 0; infra 3; said why"},
+		{"spoiled once more counts like a failure", OutcomeError, spoiled(3, 3), "scheduled 10:00:10; failures 1; infra 3; said why"},
+		{"spoiled once more, and all failures are spent", OutcomeError, all(spoiled(3, 3), failures(2)), "failed spent; failures 3; infra 3; said why"},
+		{"spoiled although all other tries but the last are spent", OutcomeError, all(spoiled(3, 0), failures(2)), "scheduled 10:00:10; failures 2; infra 1; said why"},
+		{"a failure after it was spoiled", OutcomeError, all(spoiled(3, 3), func(_ *Job, _ *Retry, f *Finish) { f.Infra = false }), "scheduled 10:00:10; failures 1; infra 3; said why"},
+		{"a download took too long", OutcomeTimeout, spoiled(1, 0), "scheduled 10:00:10; failures 0; infra 1; said why"},
+		{"worker lost, first and waited for", OutcomeLost, spoiled(3, 0), "ready 10:00; failures 0; infra 1; said why"},
+		{"worker lost again", OutcomeLost, spoiled(3, 1), "scheduled 10:00:20; failures 0; infra 2; said why"},
+		{"worker lost too often", OutcomeLost, all(spoiled(3, 3), failures(2)), "failed spent; failures 3; infra 3; said why"},
+		{"worker lost and it must not start twice, whatever the machine did", OutcomeLost, all(spoiled(3, 0), onLostFail), "failed lost; failures 1; said why"},
+		{"spoiled, of a job that must not start twice", OutcomeError, all(spoiled(3, 0), onLostFail), "scheduled 10:00:10; failures 0; infra 1; said why"},
+		{"spoiled, and no retry wanted", OutcomeError, all(spoiled(3, 0), noRetry), "failed no_retry; failures 1; said why"},
+		{"spoiled, asked to end", OutcomeError, all(spoiled(3, 0), asked), "canceled canceled; by ann: wrong input; failures 0; said why"},
 		{"canceled as asked", OutcomeCanceled, asked, "canceled canceled; by ann: wrong input; failures 0; said why"},
 		{"canceled by the handler", OutcomeCanceled, nil, "canceled canceled; failures 0; said why"},
 		{"handed back", OutcomeHandedBack, nil, "ready 10:00; failures 0; said why"},
@@ -105,6 +125,9 @@ func toldSettlement(s Settlement) string {
 		parts = append(parts, s.Note)
 	}
 	parts = append(parts, fmt.Sprint("failures ", s.Failures))
+	if s.Infra > 0 {
+		parts = append(parts, fmt.Sprint("infra ", s.Infra))
+	}
 	if s.Snoozes > 0 {
 		parts = append(parts, fmt.Sprint("snoozes ", s.Snoozes))
 	}
@@ -174,6 +197,7 @@ func drawRetry(t *rapid.T) Retry {
 		Delay:       Duration(rapid.Int64Range(0, int64(MaxRetryDelay)).Draw(t, "delay")),
 		MaxDelay:    Duration(rapid.Int64Range(0, int64(MaxRetryDelay)).Draw(t, "max delay")),
 		Jitter:      rapid.SampledFrom([]float64{-1, 0.2, 0.5, 1}).Draw(t, "jitter"),
+		Infra:       rapid.IntRange(-1, 20).Draw(t, "infra"),
 		OnLost:      rapid.SampledFrom([]OnLost{OnLostRetry, OnLostFail}).Draw(t, "on lost"),
 	}.withDefaults()
 }
@@ -218,7 +242,7 @@ func TestEveryJobEndsAndCanSayWhy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRetry(t)
 		j, now := Job{ID: 1, MaxAttempts: r.MaxAttempts}, at("10:00")
-		paid := 0
+		paid, spoiled := 0, 0
 		step := func(f Finish) bool {
 			j.Attempt++
 			s := Settle(j, r, f, now)
@@ -230,6 +254,9 @@ func TestEveryJobEndsAndCanSayWhy(t *testing.T) {
 			}
 			if s.Failures != paid {
 				t.Fatalf("%d failures are counted, there were %d", s.Failures, paid)
+			}
+			if s.Infra != spoiled || s.Infra > max(r.Infra, 0) {
+				t.Fatalf("%d spoiled attempts are counted, there were %d, of %d", s.Infra, spoiled, r.Infra)
 			}
 			if s.State == JobFailed && s.Reason == "" || s.State == JobCanceled && s.Reason == "" {
 				t.Fatalf("%s and cannot say why", s.State)
@@ -243,7 +270,7 @@ func TestEveryJobEndsAndCanSayWhy(t *testing.T) {
 			if !j.CancelAt.IsZero() && (s.State == JobSucceeded) != (f.Outcome == OutcomeOK) {
 				t.Fatalf("asked to end, %s, and %s", f.Outcome, s.State)
 			}
-			j.State, j.Failures, j.Snoozes, j.DueAt = s.State, s.Failures, s.Snoozes, s.DueAt
+			j.State, j.Failures, j.Infra, j.Snoozes, j.DueAt = s.State, s.Failures, s.Infra, s.Snoozes, s.DueAt
 			now = later(now, s.DueAt)
 			return s.State.Final()
 		}
@@ -256,17 +283,23 @@ func TestEveryJobEndsAndCanSayWhy(t *testing.T) {
 		if rapid.IntRange(0, 4).Draw(t, "asked to end") == 0 {
 			j.CancelAt = now
 		}
-		for range j.MaxAttempts {
+		for range j.MaxAttempts + max(r.Infra, 0) {
 			f := Finish{Outcome: rapid.SampledFrom(append(costly, OutcomeOK, OutcomeCanceled)).Draw(t, "outcome")}
 			f.NoRetry = rapid.IntRange(0, 20).Draw(t, "no retry") == 0
+			f.Infra = rapid.Bool().Draw(t, "infra")
+			lost := f.Outcome == OutcomeLost
 			if j.CancelAt.IsZero() && f.Outcome != OutcomeOK && f.Outcome != OutcomeCanceled {
-				paid++
+				if (f.Infra || lost) && !f.NoRetry && !(lost && r.OnLost == OnLostFail) && spoiled < r.Infra {
+					spoiled++
+				} else {
+					paid++
+				}
 			}
 			if step(f) {
 				return
 			}
 		}
-		t.Fatalf("%d attempts, and it is %s", j.MaxAttempts, j.State)
+		t.Fatalf("%d attempts and %d that may be spoiled, and it is %s", j.MaxAttempts, r.Infra, j.State)
 	})
 }
 

@@ -79,6 +79,10 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		if err != nil {
 			return err
 		}
+		met, err := c.metBy(session)
+		if err != nil {
+			return err
+		}
 		var rows []jobRow
 		var slots []leaseRow
 		for _, q := range queues {
@@ -91,7 +95,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 			if allowed <= 0 {
 				continue
 			}
-			p := c.picking(session, q, allowed)
+			p := c.picking(session, met, q, allowed)
 			if len(queues) == 1 && c.sql.Lease(nil, 1) != "" {
 				out, err = c.leaseAtOnce(session, q, p)
 				return err

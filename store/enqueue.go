@@ -166,7 +166,7 @@ func (c *change) newJob(id int64, n belfry.NewJob, t belfry.Task) jobRow {
 		j.DueAt = due
 	}
 	j.State = stateFor(j.DueAt.After(c.now))
-	return jobRow{Job: j, TaskID: t.ID}
+	return jobRow{Job: j, TaskID: t.ID, needs: t.Demand()}
 }
 
 func stateFor(future bool) belfry.JobState {
@@ -272,6 +272,7 @@ type newJobRow struct {
 	Timeout     int64   `json:"timeout"`
 	ActiveKey   *string `json:"active_key"`
 	IdemKey     string  `json:"idem_key"`
+	Demand      int64   `json:"demand"`
 }
 
 func rowOf(j jobRow) newJobRow {
@@ -305,13 +306,18 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		if in.State == belfry.JobReady {
 			rows[i].ReadyAt = micros(c.now)
 		}
+		if !in.needs.IsZero() {
+			if rows[i].Demand, err = c.demandID(in.needs); err != nil {
+				return nil, err
+			}
+		}
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	insert := `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key)
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key
+			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way

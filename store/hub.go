@@ -16,8 +16,9 @@ type hub struct {
 
 // Topics.
 const (
-	topicEngine = "engine" // something may be due earlier than was known
-	topicJobs   = "jobs"   // for those who watch
+	topicEngine  = "engine"  // something may be due earlier than was known
+	topicJobs    = "jobs"    // for those who watch
+	topicDemands = "demands" // tasks need what none needed before
 )
 
 func topicQueue(name string) string { return "queue:" + name }

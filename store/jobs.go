@@ -19,15 +19,15 @@ const (
 		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
 			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, origin, schedule, schedule_id, generation, nominal,
 			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
-			case when job_id is null then attempt else attempt + 1 end, failures, snoozes, max_attempts, timeout,
+			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
 			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null`
 	selectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, lease, active_key, idem_key, ready_at
+			generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key, ready_at
 		from jobs`
 	selectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, snoozes, max_attempts, timeout,
+			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
 			lease, session, active_key, idem_key, finished_at, output
 		from jobs_done`
 )
@@ -37,20 +37,21 @@ const (
 const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin,
 	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
-	outcome, worker, started_at, exit_code, signal, log_cut`
+	outcome, worker, started_at, exit_code, signal, log_cut, infra`
 
 // jobRow is a job with what only the store needs.
 type jobRow struct {
 	belfry.Job
 	TaskID int64
 
-	readyAt int64 // of a job that was read to be claimed
+	readyAt int64         // of a job that was read to be claimed
+	needs   belfry.Demand // of a new one
 }
 
 func scanJob(rows Rows) (j jobRow, err error) {
 	var t jobTexts
 	var claimed, deadline, cancel, finished int64
-	err = rows.Scan(append(t.begin(&j), &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout,
+	err = rows.Scan(append(t.begin(&j), &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
 		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output)...)
 	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = instant(claimed), instant(deadline), instant(cancel), instant(finished)
 	t.complete(&j)
@@ -62,7 +63,7 @@ func scanJob(rows Rows) (j jobRow, err error) {
 func scanReady(more ...any) func(Rows) (jobRow, error) {
 	var j jobRow
 	var t jobTexts
-	places := append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)
+	places := append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)
 	return func(rows Rows) (jobRow, error) {
 		j, t = jobRow{}, jobTexts{}
 		err := rows.Scan(places...)
@@ -80,7 +81,7 @@ type jobTexts struct {
 
 // begin is where the columns go that all the selects begin with.
 func (t *jobTexts) begin(j *jobRow) []any {
-	return append(make([]any, 0, 34), &j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
+	return append(make([]any, 0, 35), &j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
 		&t.nominal, &t.dueAt, &t.createdAt)
 }

@@ -248,6 +248,7 @@ type endRow struct {
 	DueAt     int64   `json:"due_at"`
 	ReadyAt   int64   `json:"ready_at"`
 	Failures  int     `json:"failures"`
+	Infra     int     `json:"infra"`
 	Snoozes   int     `json:"snoozes"`
 	Attempt   int     `json:"attempt"`
 	Lease     int64   `json:"lease"`
@@ -265,7 +266,7 @@ type endRow struct {
 func endRowOf(e ending, now time.Time) endRow {
 	s, j := e.settled, e.row
 	row := endRow{ID: j.ID, State: string(s.State), Reason: string(s.Reason), Note: s.Note, Error: s.Error, Output: jsonText(e.fin.Output),
-		DueAt: micros(s.DueAt), Failures: s.Failures, Snoozes: s.Snoozes, Attempt: j.Attempt, Lease: j.Lease}
+		DueAt: micros(s.DueAt), Failures: s.Failures, Infra: s.Infra, Snoozes: s.Snoozes, Attempt: j.Attempt, Lease: j.Lease}
 	if j.State != belfry.JobRunning {
 		return row
 	}
@@ -351,8 +352,8 @@ func (c *change) putBack(rows []endRow) error {
 	from, args = c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		update jobs
-		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, snoozes = t.snoozes,
-			attempt = t.attempt, lease = t.lease, kind = coalesce((select k.kind from tasks k where k.id = jobs.task_id), jobs.kind)
+		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
+			attempt = t.attempt, lease = t.lease, (kind, demand) = (select coalesce(max(k.kind), jobs.kind), coalesce(max(k.demand), jobs.demand) from tasks k where k.id = jobs.task_id)
 		from `+from+`
 		where jobs.id = t.id and `+c.sql.Among("jobs.id", 1), append([]any{c.sql.List(endIDs(rows))}, args...)...)
 	return err
@@ -371,7 +372,7 @@ func (c *change) putAway(rows []endRow) error {
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
 			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
-			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut
+			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra
 		from `+from+`
 		join jobs j on j.id = t.id
 		where `+c.sql.Among("j.id", 2), append([]any{micros(c.now), ids}, args...)...)

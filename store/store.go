@@ -107,6 +107,8 @@ type Store struct {
 	floors floors
 	gather gathering
 
+	demands demands
+
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]

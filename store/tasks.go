@@ -147,16 +147,20 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.referTask(t); err != nil {
 		return t, err
 	}
+	demand, err := c.demandOf(t)
+	if err != nil {
+		return t, err
+	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
 	if err != nil {
 		return t, err
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.now, c.now
 	n, err := c.tx.Exec(c.ctx, `
-		insert into tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8)
+		insert into tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
+		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
 		on conflict (namespace, name) do nothing`,
-		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t))
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand)
 	if err != nil {
 		return t, err
 	}
@@ -205,11 +209,15 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if err := c.referTask(t); err != nil {
 		return t, err
 	}
+	demand, err := c.demandOf(t)
+	if err != nil {
+		return t, err
+	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
 		update tasks
-		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6
-		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t)); err != nil {
+		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, demand = $8
+		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand); err != nil {
 		return t, err
 	}
 	another := artifactOf(old) != artifactOf(t)
@@ -218,13 +226,15 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 			return t, err
 		}
 	}
-	if old.Kind != t.Kind { // who may claim its jobs depends on the kind; a cycle under way stays one
+	if was := old.Demand(); old.Kind != t.Kind || was.String() != t.Demand().String() { // which say who may claim its jobs; a cycle under way stays one
+		c.after(c.s.water.drain)
 		if _, err := c.tx.Exec(c.ctx, `
 			update jobs
-			set kind = $2
-			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind)); err != nil {
+			set kind = $2, demand = $3
+			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind), demand); err != nil {
 			return t, err
 		}
+		c.wake(topicQueue(t.Queue))
 	}
 	if another && t.Kind == belfry.KindProgram {
 		if err := c.holdOf(t); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ const (
 )
 
 // waterKeyOf is one for sessions that can run the same jobs.
-func waterKeyOf(w belfry.WorkerState, queue string) waterKey {
+func waterKeyOf(w belfry.WorkerState, met []int64, queue string) waterKey {
 	var s strings.Builder
 	s.WriteString(w.Namespace)
 	for _, k := range w.Kinds {
@@ -56,6 +57,9 @@ func waterKeyOf(w belfry.WorkerState, queue string) waterKey {
 	s.WriteByte(0)
 	for _, f := range w.Funcs {
 		s.WriteString("\x00" + f)
+	}
+	for _, id := range met {
+		s.WriteString("\x00" + strconv.FormatInt(id, 10))
 	}
 	return waterKey{queue, s.String()}
 }
@@ -119,7 +123,7 @@ type picking struct {
 	begun  time.Time
 }
 
-func (c *change) picking(w belfry.WorkerState, q belfry.Queue, n int) picking {
+func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
 	cond := &where{}
 	cond.and("queue = ?", q.Name)
 	cond.namespace("namespace", w.Namespace)
@@ -127,7 +131,8 @@ func (c *change) picking(w belfry.WorkerState, q belfry.Queue, n int) picking {
 	if slices.Contains(w.Kinds, belfry.KindFunc) {
 		cond.and(`(kind <> 'func' or `+c.sql.In("task", len(cond.args)+1)+`)`, c.sql.List(w.Funcs))
 	}
-	p := picking{cond: cond, n: n, key: waterKeyOf(w, q.Name), begun: time.Now()}
+	c.meets(cond, met)
+	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now()}
 	p.from, p.marked = c.s.water.begin(p.key, c.now)
 	return p
 }

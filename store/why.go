@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -141,7 +142,11 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	if row.Kind != belfry.KindCycle { // which no worker takes, and no limit of a queue holds back
 		w.Checks = append(w.Checks, belfry.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
 			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
-		w.Checks = append(w.Checks, workerChecks(row.Job, workers, w)...)
+		tasks, err := s.tasksByID(ctx, tx, []int64{row.TaskID})
+		if err != nil {
+			return err
+		}
+		w.Checks = append(w.Checks, workerChecks(row.Job, tasks[row.TaskID].Demand(), workers, w)...)
 		if err := s.whyBehind(ctx, tx, row.Job, stats, w); err != nil {
 			return err
 		}
@@ -162,14 +167,23 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 
 func dueCheck(j belfry.Job, now time.Time) belfry.Check {
 	c := belfry.Check{Name: "its time has come", OK: j.State == belfry.JobReady || j.State == belfry.JobWaiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
-	if j.Failures > 0 && !c.OK {
-		c.Detail += fmt.Sprintf(", for its next try after %d failed: %s", j.Failures, j.Error)
+	if j.Failures+j.Infra > 0 && !c.OK {
+		c.Detail += fmt.Sprintf(", for its next try after %s: %s", spent(j), j.Error)
 	}
 	if !c.OK && now.After(j.DueAt) {
 		c.Detail += ", which has passed"
 		c.Fix = "an engine should make it ready: is a node with the role engine running?"
 	}
 	return c
+}
+
+// spent says how many tries a job has behind it that did not go well.
+func spent(j belfry.Job) string {
+	text := fmt.Sprintf("%d failed", j.Failures)
+	if j.Infra > 0 {
+		text += fmt.Sprintf(" and %d were spoiled by the machine", j.Infra)
+	}
+	return text
 }
 
 func pausedText(q belfry.Queue) string {
@@ -187,7 +201,7 @@ func limitText(q belfry.Queue, s belfry.QueueStats) string {
 }
 
 // workerChecks narrows the living workers down to those that could run a job.
-func workerChecks(j belfry.Job, workers []belfry.WorkerState, w *belfry.Why) []belfry.Check {
+func workerChecks(j belfry.Job, d belfry.Demand, workers []belfry.WorkerState, w *belfry.Why) []belfry.Check {
 	var checks []belfry.Check
 	left := workers
 	for _, step := range []struct {
@@ -203,6 +217,7 @@ func workerChecks(j belfry.Job, workers []belfry.WorkerState, w *belfry.Why) []b
 		{"a worker has the handler", "start the program that registers " + j.Task, func(x belfry.WorkerState) bool {
 			return j.Kind != belfry.KindFunc || slices.Contains(x.Funcs, j.Task)
 		}},
+		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x belfry.WorkerState) bool { return d.Meets(x.Has) }},
 		{"a worker does not drain", "start another", func(x belfry.WorkerState) bool { return !x.Drain }},
 	} {
 		var fit []belfry.WorkerState
@@ -211,8 +226,12 @@ func workerChecks(j belfry.Job, workers []belfry.WorkerState, w *belfry.Why) []b
 				fit = append(fit, x)
 			}
 		}
+		detail := fmt.Sprintf("%d of %d", len(fit), len(workers))
+		if len(fit) == 0 {
+			detail += lacking(d, left)
+		}
 		left = fit
-		checks = append(checks, belfry.Check{Name: step.name, OK: len(fit) > 0, Detail: fmt.Sprintf("%d of %d", len(fit), len(workers)), Fix: step.fix})
+		checks = append(checks, belfry.Check{Name: step.name, OK: len(fit) > 0, Detail: detail, Fix: step.fix})
 		if len(fit) == 0 {
 			break
 		}
@@ -221,6 +240,23 @@ func workerChecks(j belfry.Job, workers []belfry.WorkerState, w *belfry.Why) []b
 		w.Workers = append(w.Workers, x.Name+" "+x.Session)
 	}
 	return checks
+}
+
+// lacking says what the first of the workers lack.
+func lacking(d belfry.Demand, workers []belfry.WorkerState) string {
+	const shown = 5
+	var b strings.Builder
+	for i, x := range workers {
+		unmet := d.Unmet(x.Has)
+		switch {
+		case len(unmet) == 0:
+		case i >= shown:
+			return b.String() + "; and so on"
+		default:
+			b.WriteString("; " + x.Name + " lacks " + strings.Join(unmet, ", "))
+		}
+	}
+	return b.String()
 }
 
 func kindFix(j belfry.Job) string {

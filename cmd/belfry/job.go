@@ -411,7 +411,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		"schedule", j.Schedule, "nominal", stamp(j.Nominal), "trigger", string(j.Trigger),
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", when(j.DueAt, now),
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
-		"attempts", fmt.Sprintf("%d begun, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts), "timeout", j.Timeout.String(),
+		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
 		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "input", string(j.Input), "output", outputText(j))
 	if members := outputOf(j).Members; j.Kind == belfry.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
@@ -434,6 +434,14 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		g.row(strconv.Itoa(a.Number), g.state(string(a.Outcome)), a.Worker, stamp(began), span(a.EndedAt.Sub(began)), exit, clip(a.Error, 80))
 	}
 	g.write(w)
+}
+
+func attemptsText(j belfry.Job) string {
+	text := fmt.Sprintf("%d begun, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts)
+	if j.Infra > 0 {
+		text += fmt.Sprintf(", %d spoiled by the machine", j.Infra)
+	}
+	return text
 }
 
 // outputText is the output of a job. That of a cycle is shown by its members.

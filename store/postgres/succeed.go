@@ -43,7 +43,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
 			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from sessions s where s.id = ended.session) end, ''),
-			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut
+			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra
 		from ended
 		returning `+store.SucceededColumns, append([]any{now}, args...)...)
 	if err != nil {

@@ -19,7 +19,7 @@ func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, l.claimed_at, l.cancel_at,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
-			'ok', coalesce((select s.name from sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut
+			'ok', coalesce((select s.name from sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
 		from `+from+`
 		cross join leases l on l.job_id = t.job_id and l.number = t.lease
 		cross join jobs j on j.id = l.job_id

@@ -287,7 +287,7 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 	}
 	for _, id := range ids {
 		j := b.jobs[id]
-		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || s.drain {
+		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || !b.tasks[j.Task].Demand().Meets(s.info.Has) || s.drain {
 			continue
 		}
 		if wait := j.DueAt.Sub(now); wait > 0 {
@@ -395,7 +395,7 @@ func (b *Broker) FinishTx(f belfry.Finish) belfry.Finished {
 
 func (b *Broker) settle(j *belfry.Job, f belfry.Finish) {
 	s := belfry.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
-	j.State, j.Reason, j.DueAt, j.Failures, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Snoozes, s.Error, f.Output
+	j.State, j.Reason, j.DueAt, j.Failures, j.Infra, j.Snoozes, j.Error, j.Output = s.State, s.Reason, s.DueAt, s.Failures, s.Infra, s.Snoozes, s.Error, f.Output
 	b.attempts[j.ID] = append(b.attempts[j.ID], f)
 	b.wake()
 }

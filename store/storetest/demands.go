@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func needs(labels map[string]string) func(*belfry.Task) {
+	return func(t *belfry.Task) { t.Needs.Labels = labels }
+}
+
+// machine opens a session of a worker whose machine has something.
+func (d *desk) machine(has belfry.Has, funcs ...string) string {
+	d.Helper()
+	return d.open(belfry.WorkerInfo{Kinds: []belfry.Kind{belfry.KindFunc, belfry.KindProgram}, Funcs: funcs, Queues: map[string]int{"default": 10}, Has: has})
+}
+
+// program is a task that runs an artifact which needs no more than the given.
+func program(name string, isolation belfry.Isolation) belfry.Task {
+	return belfry.Task{Name: name, Kind: belfry.KindProgram, Retry: belfry.Retry{Jitter: -1},
+		Program: &belfry.Program{SHA256: strings.Repeat("ab", 32), Size: 1, MinIsolation: isolation}}
+}
+
+func init() {
+	addBroker("a worker gets the jobs of tasks whose demands it meets, and no others", func(d *desk) {
+		gpu := map[string]string{"gpu": "true"}
+		d.task("plain")
+		d.task("heavy", needs(gpu))
+		d.task("heavier", needs(map[string]string{"gpu": "true", "disk": "fast"}))
+		must(d.ad.CreateTask(d.ctx, program("boxed", belfry.IsolationConfined)))(d)
+		ids := d.enqueue(belfry.NewJob{Task: "heavier"}, belfry.NewJob{Task: "heavy"}, belfry.NewJob{Task: "boxed"}, belfry.NewJob{Task: "plain"})
+		funcs := []string{"plain", "heavy", "heavier"}
+		wantJobs(d, "of a machine without anything", d.claim(d.machine(belfry.Has{}, funcs...), 10), ids[3])
+		wantJobs(d, "of one with a label of another value", d.claim(d.machine(belfry.Has{Labels: map[string]string{"gpu": "false"}}, funcs...), 10))
+		wantJobs(d, "of one with a weaker isolation", d.claim(d.machine(belfry.Has{Arch: "amd64", Isolation: belfry.IsolationUser}, funcs...), 10))
+		wantJobs(d, "of one of another make", d.claim(d.machine(belfry.Has{Arch: "arm64", Isolation: belfry.IsolationGVisor}, funcs...), 10))
+		wantJobs(d, "of one with the label", d.claim(d.machine(belfry.Has{Labels: gpu}, funcs...), 10), ids[1])
+		wantJobs(d, "of one that has it all", d.claim(d.machine(belfry.Has{Labels: map[string]string{"gpu": "true", "disk": "fast", "rack": "7"},
+			Arch: "amd64", Isolation: belfry.IsolationNamespaces}, funcs...), 10), ids[0], ids[2])
+	})
+
+	add("a demand follows its task until a job starts, and again when it is put back", func(b *bench) {
+		b.task("t")
+		waits, runs := b.enqueue(belfry.NewJob{Task: "t"}), b.enqueue(belfry.NewJob{Task: "t", Priority: new(int)})
+		plain := b.session("t")
+		held := b.claim(plain, 1).Jobs
+		want(b, "job that runs", held[0].Job.ID, waits.ID)
+		t := must(b.st.Task(b.ctx, "default", "t"))(b)
+		t.Needs.Labels = map[string]string{"gpu": "true"}
+		must(b.st.UpdateTask(b.ctx, t))(b)
+		want(b, "jobs for a plain worker", len(b.claim(plain, 10).Jobs), 0)
+		must(b.st.Finish(b.ctx, plain.ID, []belfry.Finish{{Ref: refOf(held[0]), Outcome: belfry.OutcomeHandedBack}}))(b)
+		want(b, "jobs for a plain worker after one was handed back", len(b.claim(plain, 10).Jobs), 0)
+		why := must(b.st.Why(b.ctx, "default", runs.ID))(b)
+		if !strings.Contains(why.Summary, "tester lacks label gpu=true") {
+			b.Errorf("why says %q", why.Summary)
+		}
+		gpu := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "gpu", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"},
+			Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: t.Needs.Labels}}))(b)
+		want(b, "jobs for a fitting worker", len(b.claim(gpu, 10).Jobs), 2)
+	})
+
+	add("a demand that nobody met is met by who comes later, on schedules and redrives too", func(b *bench) {
+		b.task("t", needs(map[string]string{"gpu": "true"}), func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
+		b.schedule("s", "t", every(time.Minute))
+		b.clock.Move(time.Minute)
+		must(b.st.FireDue(b.ctx))(b)
+		want(b, "jobs for a plain worker", len(b.claim(b.session("t"), 10).Jobs), 0)
+		gpu := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "gpu", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"},
+			Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
+		held := b.claim(gpu, 10).Jobs
+		if len(held) == 0 {
+			b.Fatal("no job of the schedule was claimed")
+		}
+		var fs []belfry.Finish
+		for _, j := range held {
+			fs = append(fs, belfry.Finish{Ref: refOf(j), Outcome: belfry.OutcomeError})
+		}
+		must(b.st.Finish(b.ctx, gpu.ID, fs))(b)
+		must(b.st.RedriveJobs(b.ctx, "default", belfry.Selection{IDs: []int64{held[0].Job.ID}}))(b)
+		want(b, "redriven jobs for a plain worker", len(b.claim(b.session("t"), 10).Jobs), 0)
+		want(b, "redriven jobs for a fitting one", len(b.claim(gpu, 10).Jobs), 1)
+	})
+
+	add("a demand that was taken back leaves its number to another and no trace", func(b *bench) {
+		m := belfry.Manifest{Tasks: []belfry.Task{{Name: "never", Needs: belfry.Needs{Labels: map[string]string{"a": "1"}}}}}
+		must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b)
+		b.task("t", needs(map[string]string{"b": "2"}))
+		b.enqueue(belfry.NewJob{Task: "t"})
+		for i, has := range []map[string]string{{"a": "1"}, {"b": "2"}} {
+			s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"},
+				Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: has}}))(b)
+			want(b, fmt.Sprint("jobs for ", has), len(b.claim(s, 10).Jobs), i)
+		}
+	})
+}
+
+// wantJobs fails unless a claim brought just these jobs, in this order.
+func wantJobs(t failer, whose string, c belfry.Claim, ids ...int64) {
+	t.Helper()
+	got := []int64{}
+	for _, j := range c.Jobs {
+		got = append(got, j.Job.ID)
+	}
+	want(t, "jobs "+whose, fmt.Sprint(got), fmt.Sprint(append([]int64{}, ids...)))
+}
