@@ -272,6 +272,7 @@ func (f Finish) Validate() error {
 	if f.Outcome == OutcomeSnoozed && f.Snooze <= 0 {
 		p.addf("snooze", f.Snooze, "is not a time to put the job off")
 	}
+	p.nest("sandboxed", f.Sandboxed.validate())
 	if len(p) == 0 {
 		return nil // of a thousand results, nearly all
 	}

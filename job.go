@@ -187,6 +187,8 @@ type Attempt struct {
 	ExitCode  *int      `json:"exit_code,omitempty"`
 	Signal    string    `json:"signal,omitempty"`
 	LogCut    bool      `json:"log_cut,omitempty" doc:"Output went over its limit and was cut"`
+
+	Sandboxed *Sandboxed `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
 }
 
 // Outcome is how an attempt ended.

@@ -45,6 +45,7 @@ func (s *Store) ArtifactsInUse(ctx context.Context, digests []string) (used []st
 // the column to compare. Every kind of reference stands here.
 var references = []struct{ query, column string }{
 	{`select sha256 from artifacts where `, "sha256"}, // of tasks, of uploads under way, and of attempts within retention
+	{`select sha256 from outputs where `, "sha256"},
 }
 
 func (s *Store) artifactsInUse(ctx context.Context, tx Tx, digests []string) ([]string, error) {

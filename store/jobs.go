@@ -223,7 +223,10 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 			from jobs_done
 			where id = $1 and outcome <> ''
 			order by 2, 3`, id)
-		return err
+		if err != nil {
+			return err
+		}
+		return addDetails(ctx, tx, id, all)
 	})
 	if all == nil {
 		all = []belfry.Attempt{}

@@ -21,6 +21,7 @@ type finishing struct {
 // Finish settles attempts. A finish under a lease that was lost answers Stale
 // and writes nothing.
 func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) (out []belfry.Finished, err error) {
+	fs = s.withOutputs(ctx, fs)
 	err = s.write(ctx, "finish", func(c *change) error {
 		out, err = c.finish(fs)
 		return err
@@ -113,6 +114,9 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 	}
 	for ref, state := range settled {
 		out[place[ref]].Stale, out[place[ref]].State = false, state
+	}
+	if err := c.keepDetails(fs, out); err != nil {
+		return nil, err
 	}
 	c.gathers = false
 	return out, c.judge(c.gathered)

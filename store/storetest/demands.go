@@ -30,16 +30,26 @@ func init() {
 		d.task("plain")
 		d.task("heavy", needs(gpu))
 		d.task("heavier", needs(map[string]string{"gpu": "true", "disk": "fast"}))
-		must(d.ad.CreateTask(d.ctx, program("boxed", belfry.IsolationConfined)))(d)
-		ids := d.enqueue(belfry.NewJob{Task: "heavier"}, belfry.NewJob{Task: "heavy"}, belfry.NewJob{Task: "boxed"}, belfry.NewJob{Task: "plain"})
+		ids := d.enqueue(belfry.NewJob{Task: "heavier"}, belfry.NewJob{Task: "heavy"}, belfry.NewJob{Task: "plain"})
 		funcs := []string{"plain", "heavy", "heavier"}
-		wantJobs(d, "of a machine without anything", d.claim(d.machine(belfry.Has{}, funcs...), 10), ids[3])
+		wantJobs(d, "of a machine without anything", d.claim(d.machine(belfry.Has{}, funcs...), 10), ids[2])
 		wantJobs(d, "of one with a label of another value", d.claim(d.machine(belfry.Has{Labels: map[string]string{"gpu": "false"}}, funcs...), 10))
-		wantJobs(d, "of one with a weaker isolation", d.claim(d.machine(belfry.Has{Arch: "amd64", Isolation: belfry.IsolationUser}, funcs...), 10))
-		wantJobs(d, "of one of another make", d.claim(d.machine(belfry.Has{Arch: "arm64", Isolation: belfry.IsolationGVisor}, funcs...), 10))
 		wantJobs(d, "of one with the label", d.claim(d.machine(belfry.Has{Labels: gpu}, funcs...), 10), ids[1])
-		wantJobs(d, "of one that has it all", d.claim(d.machine(belfry.Has{Labels: map[string]string{"gpu": "true", "disk": "fast", "rack": "7"},
-			Arch: "amd64", Isolation: belfry.IsolationNamespaces}, funcs...), 10), ids[0], ids[2])
+		wantJobs(d, "of one that has it all", d.claim(d.machine(belfry.Has{Labels: map[string]string{"gpu": "true", "disk": "fast", "rack": "7"}}, funcs...), 10), ids[0])
+	})
+
+	add("a program goes to a machine of its make that keeps it apart as strongly as it wants", func(b *bench) {
+		b.readyProgram(program("boxed", belfry.IsolationConfined))
+		b.enqueue(belfry.NewJob{Task: "boxed"})
+		for i, has := range []belfry.Has{{}, {Arch: "amd64"}, {Arch: "amd64", Isolation: belfry.IsolationUser},
+			{Arch: "arm64", Isolation: belfry.IsolationGVisor}, {Arch: "amd64", Isolation: belfry.IsolationNamespaces}} {
+			s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}, Has: has}))(b)
+			fits := 0
+			if i == 4 {
+				fits = 1
+			}
+			want(b, fmt.Sprintf("jobs for %+v", has), len(b.claim(s, 1).Jobs), fits)
+		}
 	})
 
 	add("a demand follows its task until a job starts, and again when it is put back", func(b *bench) {

@@ -13,3 +13,34 @@ alter table jobs add column demand integer not null default 0;  -- of its task
 -- Attempts that the machine spoiled, and that count apart from failures.
 alter table jobs add column infra integer not null default 0;
 alter table jobs_done add column infra integer not null default 0;
+
+-- What an attempt says of itself beyond its end. Only programs have a row.
+create table attempt_details (
+	seq    integer primary key autoincrement,
+	job_id integer not null,
+	lease  integer not null,
+	at     integer not null,
+	doc    text,                     -- how it was kept apart, as JSON
+	finish text not null default '', -- digest of the report that settled it, if it reported by itself
+	state  text not null default ''  -- what that made of the job
+);
+
+create unique index attempt_details_attempt on attempt_details (job_id, lease);
+create index attempt_details_at on attempt_details (at);
+
+-- Files that attempts leave. The bytes are elsewhere, by their digest.
+create table outputs (
+	seq       integer primary key autoincrement,
+	job_id    integer not null,
+	lease     integer not null,
+	name      text not null,
+	size      integer not null,
+	sha256    text not null,
+	at        integer not null,
+	confirmed integer not null default 0 -- the report of its attempt names it, and its bytes were there
+);
+
+create unique index outputs_attempt on outputs (job_id, lease, name);
+create index outputs_digest on outputs (sha256);
+create index outputs_at on outputs (at);
+create index outputs_open on outputs (at) where confirmed = 0;

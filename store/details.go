@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// keepDetails writes down what attempts that have just ended say of themselves
+// beyond their ends.
+func (c *change) keepDetails(fs []belfry.Finish, out []belfry.Finished) error {
+	for i, f := range fs {
+		if f.Sandboxed == nil || out[i].Stale {
+			continue
+		}
+		doc := text(f.Sandboxed)
+		if _, err := c.tx.Exec(c.ctx, `
+			insert into attempt_details (job_id, lease, at, doc)
+			values ($1, $2, $3, $4)
+			on conflict (job_id, lease) do nothing`, f.JobID, f.Lease, micros(c.now), doc); err != nil {
+			return err
+		}
+		if err := c.confirmOutputs(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addDetails puts them into the attempts of a job.
+func addDetails(ctx context.Context, tx Tx, job int64, attempts []belfry.Attempt) error {
+	type detail struct {
+		lease int64
+		doc   *belfry.Sandboxed
+	}
+	all, err := collect(ctx, tx, func(r Rows) (d detail, err error) {
+		return d, r.Scan(&d.lease, scanDoc{&d.doc})
+	}, `
+		select lease, doc
+		from attempt_details
+		where job_id = $1 and doc is not null`, job)
+	for _, d := range all {
+		if i := slices.IndexFunc(attempts, func(a belfry.Attempt) bool { return a.Lease == d.lease }); i >= 0 {
+			attempts[i].Sandboxed = d.doc
+		}
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	// keepOpen is how long files are remembered, after the longest attempt, that
+	// were announced and that no report named.
+	keepOpen = 24 * time.Hour
+	// outputLink is how long a link to send or fetch an output lives.
+	outputLink = 15 * time.Minute
+)
+
+// DeclareOutput announces a file that an attempt is about to leave, and answers
+// a link to send it, or nothing when its bytes are there already. The attempt
+// has to run: a file that is announced under another lease is another file, and
+// bytes are called by their digest, so nobody can replace those of somebody
+// else. What the attempt's report does not name is forgotten.
+func (s *Store) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	bytes, err := s.bytes()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.write(ctx, "declare output", func(c *change) error { return c.declareOutput(session, ref, o) }); err != nil {
+		return nil, err
+	}
+	// The reference is committed: who removes bytes has begun and is seen, or
+	// will see it.
+	if err := s.notBeingRemoved(ctx, o.SHA256); err != nil {
+		return nil, err
+	}
+	if there, err := bytes.Has(ctx, o.SHA256, o.Size); err != nil || there {
+		return nil, err
+	}
+	link, err := bytes.SignPut(ctx, o.SHA256, o.Size, outputLink)
+	if err != nil {
+		return nil, err
+	}
+	return &link, nil
+}
+
+func (c *change) declareOutput(session string, ref belfry.Ref, o belfry.Output) error {
+	task, err := c.attemptTask(session, ref)
+	if err != nil {
+		return err
+	}
+	if task.Program == nil {
+		return belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
+	}
+	type sum struct{ files, size int64 }
+	others, _, err := first(c.ctx, c.tx, func(r Rows) (v sum, err error) { return v, r.Scan(&v.files, &v.size) }, `
+		select count(*), cast(coalesce(sum(size), 0) as bigint)
+		from outputs
+		where job_id = $1 and lease = $2 and name <> $3`, ref.JobID, ref.Lease, o.Name)
+	if err != nil {
+		return err
+	}
+	if err := task.Program.Limits.AddOutput(o, int(others.files), others.size); err != nil {
+		return err
+	}
+	_, err = c.tx.Exec(c.ctx, `
+		insert into outputs (job_id, lease, name, size, sha256, at)
+		values ($1, $2, $3, $4, $5, $6)
+		on conflict (job_id, lease, name) do update
+		set size = excluded.size, sha256 = excluded.sha256, at = excluded.at
+		where outputs.confirmed = 0`, ref.JobID, ref.Lease, o.Name, o.Size, o.SHA256, micros(c.now))
+	return err
+}
+
+// attemptTask is the task of an attempt that runs. It locks the job, so that
+// the attempt does not end meanwhile.
+func (c *change) attemptTask(session string, ref belfry.Ref) (belfry.Task, error) {
+	rows, err := c.lockJobs([]int64{ref.JobID})
+	if err != nil {
+		return belfry.Task{}, err
+	}
+	if len(rows) == 0 || rows[0].State != belfry.JobRunning || rows[0].Lease != ref.Lease || rows[0].Session != session {
+		return belfry.Task{}, errAttempt(ref)
+	}
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{rows[0].TaskID})
+	return tasks[rows[0].TaskID], err
+}
+
+// errAttempt says that a lease is no more.
+func errAttempt(ref belfry.Ref) error {
+	return belfry.Errorf(belfry.Unauthorized, "the attempt of job %d under lease %d has ended", ref.JobID, ref.Lease).
+		WithHint("stop what it runs: somebody else may have the job by now")
+}
+
+// withOutputs looks whether the files are there that reports name, and leaves
+// out those that are not. It is done before the transition, because bytes may
+// be far away; while they are out of reach a report is believed.
+func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Finish {
+	bytes, err := s.bytes()
+	cloned := false
+	for i := range fs {
+		if fs[i].Sandboxed == nil || len(fs[i].Sandboxed.Outputs) == 0 || len(fs[i].Sandboxed.Outputs) > belfry.MaxOutputs {
+			continue
+		}
+		if !cloned {
+			fs, cloned = slices.Clone(fs), true
+		}
+		said := *fs[i].Sandboxed
+		said.Outputs, said.Missing = nil, slices.Clone(said.Missing)
+		for _, o := range fs[i].Sandboxed.Outputs {
+			there := false
+			var fault error
+			if err == nil && belfry.IsDigest(o.SHA256) {
+				there, fault = bytes.Has(ctx, o.SHA256, o.Size)
+			}
+			if there || fault != nil {
+				said.Outputs = append(said.Outputs, o)
+				continue
+			}
+			said.Missing = append(said.Missing, "output "+strconv.Quote(o.Name)+": its bytes never arrived")
+		}
+		if n := len(said.Missing); n > shownMissing {
+			said.Missing = append(said.Missing[:shownMissing], strconv.Itoa(n-shownMissing)+" more")
+		}
+		fs[i].Sandboxed = &said
+	}
+	return fs
+}
+
+const shownMissing = 32
+
+// confirmOutputs keeps the announced files that a report names, and forgets the
+// others.
+func (c *change) confirmOutputs(f belfry.Finish) error {
+	for _, o := range f.Sandboxed.Outputs {
+		if _, err := c.tx.Exec(c.ctx, `
+			update outputs
+			set confirmed = 1
+			where job_id = $1 and lease = $2 and name = $3 and size = $4 and sha256 = $5`, f.JobID, f.Lease, o.Name, o.Size, o.SHA256); err != nil {
+			return err
+		}
+	}
+	_, err := c.tx.Exec(c.ctx, `delete from outputs where job_id = $1 and lease = $2 and confirmed = 0`, f.JobID, f.Lease)
+	return err
+}
+
+// Outputs lists the files that the attempts of a job left, oldest first.
+func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all []belfry.JobOutput, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		if _, err := s.job(ctx, tx, namespace, job); err != nil {
+			return err
+		}
+		all, err = collect(ctx, tx, func(r Rows) (o belfry.JobOutput, err error) {
+			return o, r.Scan(&o.JobID, &o.Lease, &o.Name, &o.Size, &o.SHA256, scanTime{&o.At})
+		}, `
+			select job_id, lease, name, size, sha256, at
+			from outputs
+			where job_id = $1 and confirmed = 1
+			order by lease, name`, job)
+		return err
+	})
+	if all == nil {
+		all = []belfry.JobOutput{}
+	}
+	return all, err
+}
+
+// OutputLink is a link to fetch a file that a job left: that of the newest
+// attempt, unless a lease is named.
+func (s *Store) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (link belfry.SignedRequest, err error) {
+	all, err := s.Outputs(ctx, namespace, job)
+	if err != nil {
+		return link, err
+	}
+	bytes, err := s.bytes()
+	if err != nil {
+		return link, err
+	}
+	for _, o := range slices.Backward(all) {
+		if o.Name == name && (lease == 0 || o.Lease == lease) {
+			return bytes.SignGet(ctx, o.SHA256, outputLink)
+		}
+	}
+	return link, belfry.Errorf(belfry.NotFound, "job %d left no file %q", job, name).WithHint("see: belfry job outputs %d", job)
+}

@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func output(name, digit string, size int64) belfry.Output {
+	return belfry.Output{Name: name, Size: size, SHA256: strings.Repeat(digit, 64)}
+}
+
+// put brings the bytes of an output.
+func (b *bench) put(o belfry.Output) { b.shelf.Put(o.SHA256, o.Size) }
+
+// boxed makes one job of a program, and claims it.
+func (b *bench) boxed(limits belfry.Limits) (session belfry.Session, ref belfry.Ref) {
+	b.Helper()
+	t := program("p", belfry.IsolationNone)
+	t.Program.Limits = limits
+	if _, err := b.st.Task(b.ctx, "default", "p"); belfry.CodeOf(err) == belfry.NotFound {
+		b.readyProgram(t)
+	}
+	b.enqueue(belfry.NewJob{Task: "p"})
+	s := b.boxSession()
+	return s, refOf(b.claim(s, 1).Jobs[0])
+}
+
+// readyProgram saves a task whose artifact is there.
+func (b *bench) readyProgram(t belfry.Task) {
+	b.Helper()
+	b.shelf.Put(t.Program.SHA256, t.Program.Size)
+	must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: t.Program.SHA256, Size: t.Program.Size}))(b)
+	must(b.st.ConfirmArtifact(b.ctx, "default", t.Program.SHA256))(b)
+	must(b.st.CreateTask(b.ctx, t))(b)
+}
+
+func (b *bench) boxSession() belfry.Session {
+	b.Helper()
+	return must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "box", Kinds: []belfry.Kind{belfry.KindProgram},
+		Queues: map[string]int{"default": 10}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationNone}}))(b)
+}
+
+func init() {
+	add("what a worker says of a program's attempt is kept with it, ended or retried", func(b *bench) {
+		exit := 3
+		said := func(files ...belfry.Output) *belfry.Sandboxed {
+			return &belfry.Sandboxed{SHA256: strings.Repeat("ab", 32), Isolation: belfry.IsolationNamespaces, Layers: []string{"uid", "landlock"},
+				OOM: true, Usage: belfry.Usage{Wall: belfry.Duration(time.Second), Memory: 1 << 20}, Outputs: files}
+		}
+		s, ref := b.boxed(belfry.Limits{})
+		f := belfry.Finish{Ref: ref, Outcome: belfry.OutcomeError, Error: "exit code 3", ExitCode: &exit, Sandboxed: said()}
+		must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{f}))(b)
+		b.clock.Move(time.Minute)
+		must(b.st.Promote(b.ctx))(b)
+		ref = refOf(b.claim(s, 1).Jobs[0])
+		stale := f
+		want(b, "a late report", must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{stale}))(b)[0].Stale, true)
+		must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Sandboxed: said(output("never", "a", 1))}}))(b)
+		all := must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)
+		want(b, "attempts", len(all), 2)
+		if !reflect.DeepEqual(all[0].Sandboxed, said()) {
+			b.Errorf("kept %+v", all[0].Sandboxed)
+		}
+		if last := all[1].Sandboxed; last == nil || len(last.Outputs) != 0 || len(last.Missing) != 1 || !strings.Contains(last.Missing[0], "never") {
+			b.Errorf("of the second %+v", all[1].Sandboxed)
+		}
+		b.clock.Move(31 * 24 * time.Hour)
+		must(b.st.Prune(b.ctx))(b)
+	})
+
+	add("files of an attempt are announced, sent and kept when its report names them", func(b *bench) {
+		s, ref := b.boxed(belfry.Limits{Outputs: 3, OutputSize: 100})
+		declare := func(o belfry.Output) (*belfry.SignedRequest, error) { return b.st.DeclareOutput(b.ctx, s.ID, ref, o) }
+		kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
+		link := must(declare(kept))(b)
+		if link == nil || link.Method != "PUT" || link.URL != "/artifacts/"+kept.SHA256 {
+			b.Fatalf("link %+v", link)
+		}
+		must(declare(kept))(b)
+		must(declare(dropped))(b)
+		_, err := declare(output("c", "c", 51))
+		wantCode(b, err, belfry.TooLarge, "100 bytes")
+		must(declare(output("c", "c", 50)))(b)
+		_, err = declare(output("d", "d", 0))
+		wantCode(b, err, belfry.TooLarge, "3 files")
+		for _, bad := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", ".", "a\\b", "a\x00b", "x/"} {
+			_, err = declare(output(bad, "e", 1))
+			wantCode(b, err, belfry.Invalid)
+		}
+		b.put(kept)
+		b.put(dropped)
+		if link := must(declare(kept))(b); link != nil {
+			b.Errorf("what is there is to be sent again: %+v", link)
+		}
+		want(b, "files before the report", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
+		must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{kept}}}}))(b)
+		all := must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)
+		want(b, "files", len(all), 1)
+		want(b, "file", all[0].Output, kept)
+		got := must(b.st.OutputLink(b.ctx, "default", ref.JobID, kept.Name, 0))(b)
+		want(b, "link to fetch it", got.URL, "/artifacts/"+kept.SHA256)
+		_, err = b.st.OutputLink(b.ctx, "default", ref.JobID, "b", 0)
+		wantCode(b, err, belfry.NotFound)
+		_, err = b.st.OutputLink(b.ctx, "other", ref.JobID, kept.Name, 0)
+		wantCode(b, err, belfry.NotFound)
+		_, err = declare(output("late", "f", 1))
+		wantCode(b, err, belfry.Unauthorized)
+		want(b, "bytes in use", len(must(b.st.ArtifactsInUse(b.ctx, []string{kept.SHA256, dropped.SHA256}))(b)), 1)
+	})
+
+	add("a zombie announces nothing, and its successor's files are its own", func(b *bench) {
+		s, ref := b.boxed(belfry.Limits{})
+		b.clock.Move(lost)
+		must(b.st.ReleaseLost(b.ctx))(b)
+		next := b.boxSession()
+		now := refOf(b.claim(next, 1).Jobs[0])
+		_, err := b.st.DeclareOutput(b.ctx, s.ID, ref, output("x", "a", 1))
+		wantCode(b, err, belfry.Unauthorized)
+		_, err = b.st.DeclareOutput(b.ctx, s.ID, now, output("x", "a", 1))
+		wantCode(b, err, belfry.Unauthorized)
+		mine := output("x", "b", 1)
+		must(b.st.DeclareOutput(b.ctx, next.ID, now, mine))(b)
+		b.put(mine)
+		b.put(output("x", "a", 1))
+		done := must(b.st.Finish(b.ctx, next.ID, []belfry.Finish{{Ref: now, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{mine}}}}))(b)
+		want(b, "stale", done[0].Stale, false)
+		got := must(b.st.OutputLink(b.ctx, "default", now.JobID, "x", 0))(b)
+		want(b, "link", got.URL, "/artifacts/"+mine.SHA256)
+	})
+}
