@@ -56,6 +56,7 @@ type WorkerInfo struct {
 	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
 	Version   string         `json:"version,omitempty"`
 	Has       Has            `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
+	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
 	TTL       Duration       `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
 }
 

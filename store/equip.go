@@ -56,7 +56,7 @@ func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, ma
 			left = append(left, j.ID)
 		case len(lacks) > 0:
 			ends = append(ends, ending{row: j, settled: belfry.Settlement{
-				State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Failures: j.Failures, Snoozes: j.Snoozes,
+				State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes,
 				Error: fmt.Sprintf("its program wants secret %q, which is not there: belfry secret set %s", lacks[0], lacks[0]),
 			}})
 			left = append(left, j.ID)

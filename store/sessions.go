@@ -110,11 +110,7 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 	}
 	err = s.write(ctx, "renew", func(c *change) error {
 		out = belfry.Renewal{}
-		w, found, err := first(ctx, c.tx, c.s.scanSession, `
-			update sessions
-			set renewed_at = $2, expires_at = $2 + ttl
-			where id = $1 and ended_at = 0
-			returning `+sessionColumns, session, micros(c.now))
+		w, found, err := c.renewSession(session)
 		if err != nil || !found {
 			out.Lost = !found
 			return err
@@ -126,6 +122,19 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 		return c.reconcile(session, holding, &out)
 	})
 	return out, err
+}
+
+func (c *change) renewSession(session string) (belfry.WorkerState, bool, error) {
+	return first(c.ctx, c.tx, c.s.scanSession, `
+		update sessions
+		set renewed_at = $2, expires_at = $2 + ttl
+		where id = $1 and ended_at = 0
+		returning `+sessionColumns, session, micros(c.now))
+}
+
+// lateFinish ends an attempt whose worker did not.
+func lateFinish(ref belfry.Ref) belfry.Finish {
+	return belfry.Finish{Ref: ref, Outcome: belfry.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
 }
 
 // renewalFresh is how long a renewal may have waited to be carried out and still
@@ -203,7 +212,7 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	var late, never []belfry.Finish
 	for _, h := range rows {
 		if sure && !c.now.Before(h.deadlineAt) {
-			late = append(late, belfry.Finish{Ref: h.ref, Outcome: belfry.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"})
+			late = append(late, lateFinish(h.ref))
 			continue
 		}
 		leased[h.ref] = h

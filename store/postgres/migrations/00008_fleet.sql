@@ -44,3 +44,13 @@ create unique index outputs_attempt on outputs (job_id, lease, name);
 create index outputs_digest on outputs (sha256);
 create index outputs_at on outputs (at);
 create index outputs_open on outputs (at) where confirmed = 0;
+
+-- Number of an attempt's last own heartbeat; null: none came.
+alter table leases add column beat bigint;
+
+-- Keys that sign the tokens of attempts.
+create table signing_keys (
+	id         text primary key,
+	sealed     text not null, -- the seed, and how it is kept
+	created_at bigint not null
+);

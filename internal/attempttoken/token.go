@@ -1,0 +1,114 @@
+// Package attempttoken makes and checks the tokens of attempts: a right to one
+// attempt of one job, under one lease, for a short time, and to nothing else.
+//
+// A token is a JWT (RFC 7519) signed with Ed25519. Whoever checks one knows the
+// public keys of all that sign, and takes no other algorithm, issuer or
+// audience, and no token without an end. A token that is good here says who
+// asks; whether the attempt still runs is for the row of its lease to say, at
+// each use, so that an attempt that ends takes its tokens with it.
+package attempttoken
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	// Life is how long a token is good.
+	Life = 15 * time.Minute
+	// Leeway is how far clocks of nodes may be apart.
+	Leeway = 30 * time.Second
+	// MaxLen bounds a token, in bytes.
+	MaxLen = 2048
+
+	issuer   = "belfry"
+	audience = "attempt"
+	scope    = "attempt"
+)
+
+// Right is what a token gives.
+type Right struct {
+	Ref       belfry.Ref
+	Session   string
+	Namespace string
+	Expires   time.Time
+}
+
+// Stale reports that less than half of a token's life is left.
+func (r Right) Stale(now time.Time) bool { return r.Expires.Sub(now) < Life/2 }
+
+type claims struct {
+	jwt.RegisteredClaims
+	Lease     int64  `json:"lease"` // the fencing token
+	Session   string `json:"sid"`
+	Namespace string `json:"ns"`
+	Scope     string `json:"scope"`
+}
+
+// Sign makes a token for a right. Its end is Life from now, whatever the right
+// says.
+func Sign(key belfry.SigningKey, r Right, now time.Time) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: issuer, Audience: jwt.ClaimStrings{audience},
+			Subject: strconv.FormatInt(r.Ref.JobID, 10), ID: idOf(r.Ref),
+			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(Life)),
+		},
+		Lease: r.Ref.Lease, Session: r.Session, Namespace: r.Namespace, Scope: scope,
+	})
+	token.Header["kid"] = key.ID
+	return token.SignedString(ed25519.NewKeyFromSeed(key.Seed))
+}
+
+func idOf(r belfry.Ref) string { return fmt.Sprintf("%d/%d", r.JobID, r.Lease) }
+
+// Verify answers the right that a token gives, or why it gives none. key finds
+// public keys by their names; its errors are handed on.
+func Verify(text string, key func(id string) (ed25519.PublicKey, error), now time.Time) (Right, error) {
+	if len(text) > MaxLen {
+		return Right{}, refused("it is longer than any token", nil)
+	}
+	var c claims
+	var fault error
+	token, err := jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(Leeway), jwt.WithStrictDecoding(),
+		jwt.WithTimeFunc(func() time.Time { return now }),
+	).ParseWithClaims(text, &c, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string)
+		if id == "" || len(id) > 64 {
+			return nil, errors.New("it does not name its key")
+		}
+		var public ed25519.PublicKey
+		public, fault = key(id)
+		return public, fault
+	})
+	switch {
+	case fault != nil && belfry.CodeOf(fault) != belfry.NotFound:
+		return Right{}, fault
+	case err != nil || !token.Valid:
+		return Right{}, refused("it is not good, or not any more", err)
+	}
+	job, err := strconv.ParseInt(c.Subject, 10, 64)
+	r := Right{Ref: belfry.Ref{JobID: job, Lease: c.Lease}, Session: c.Session, Namespace: c.Namespace, Expires: c.ExpiresAt.Time}
+	if err != nil || job < 1 || c.Lease < 1 || c.ID != idOf(r.Ref) || c.Session == "" || c.Scope != scope ||
+		c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > Life {
+		return Right{}, refused("it is no right to an attempt", err)
+	}
+	return r, nil
+}
+
+func refused(why string, err error) error {
+	e := belfry.Errorf(belfry.Unauthorized, "the attempt's token was refused: %s", why).
+		WithHint("it is renewed by heartbeats, and ends with its attempt")
+	e.Err = err
+	return e
+}

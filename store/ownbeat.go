@@ -1,0 +1,222 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// What an attempt may do by itself, with the right to nothing else. That it
+// runs, under just this lease and session, is looked up at each of them.
+
+// CheckAttempt fails unless the attempt runs.
+func (s *Store) CheckAttempt(ctx context.Context, session string, ref belfry.Ref) error {
+	return s.db.Read(ctx, func(tx Tx) error {
+		_, err := ownLease(ctx, tx, session, ref)
+		return err
+	})
+}
+
+// ownHeld is a lease as its own attempt looks at it.
+type ownHeld struct {
+	held
+	beat int64 // number of the last heartbeat; -1: none came
+}
+
+func ownLease(ctx context.Context, tx Tx, session string, ref belfry.Ref) (ownHeld, error) {
+	h, found, err := first(ctx, tx, func(r Rows) (h ownHeld, err error) {
+		return h, r.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &h.beat)
+	}, `
+		select job_id, number, claimed_at, deadline_at, cancel_at, coalesce(beat, -1)
+		from leases
+		where job_id = $1 and number = $2 and session = $3`, ref.JobID, ref.Lease, session)
+	if err == nil && !found {
+		err = errAttempt(ref)
+	}
+	return h, err
+}
+
+// BeatAttempt keeps the session of an attempt alive that speaks for itself, and
+// answers what it is to do. Numbers of heartbeats grow: one that was seen, or
+// comes after a later one, is a [belfry.Conflict] and renews nothing.
+//
+// It says nothing of other jobs of the session, and so hands none of them back.
+func (s *Store) BeatAttempt(ctx context.Context, session string, ref belfry.Ref, seq int64) (out belfry.AttemptBeat, err error) {
+	if seq < 0 {
+		return out, belfry.InvalidField("seq", fmt.Sprint(seq), "is negative", "count heartbeats from 0")
+	}
+	err = s.write(ctx, "beat", func(c *change) error {
+		out = belfry.AttemptBeat{Action: belfry.BeatContinue}
+		// The session first, as everybody locks it before leases.
+		w, found, err := c.renewSession(session)
+		if err == nil && !found {
+			err = errAttempt(ref)
+		}
+		if err != nil {
+			return err
+		}
+		h, err := ownLease(ctx, c.tx, session, ref)
+		if err != nil {
+			return err
+		}
+		if seq <= h.beat {
+			return belfry.Errorf(belfry.Conflict, "heartbeat %d of job %d came after heartbeat %d", seq, ref.JobID, h.beat).WithHint("number them upwards")
+		}
+		out.TTL = belfry.Duration(w.ExpiresAt.Sub(w.RenewedAt))
+		switch {
+		case !h.cancelAt.IsZero():
+			out.Action = belfry.BeatCancel
+		case w.Drain:
+			out.Action = belfry.BeatDrain
+		}
+		if !c.now.Before(h.deadlineAt) {
+			late, err := c.endLate(h.held)
+			if err != nil || late {
+				out.Action = belfry.BeatCancel
+				return err
+			}
+		}
+		_, err = c.tx.Exec(ctx, `update leases set beat = $3 where job_id = $1 and number = $2`, ref.JobID, ref.Lease, seq)
+		return err
+	})
+	return out, err
+}
+
+// endLate ends an attempt beyond its deadline, if the clock can be believed.
+func (c *change) endLate(h held) (bool, error) {
+	by, sure, err := c.followClock()
+	if err != nil || by != 0 || !sure {
+		return false, err
+	}
+	_, err = c.settleOther([]belfry.Finish{lateFinish(h.ref)})
+	return true, err
+}
+
+// FinishAttempt settles an attempt that speaks for itself. The same report
+// again gets the same answer, another one is a [belfry.Conflict]. A report
+// under a lease that was lost is stale, changes nothing, and is noted in the
+// audit.
+func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Finish) (out belfry.Finished, err error) {
+	if err := f.Validate(); err != nil {
+		return out, err
+	}
+	sum := sha256.Sum256([]byte(text(f)))
+	digest := hex.EncodeToString(sum[:])
+	fs := s.withOutputs(ctx, []belfry.Finish{f})
+	once := false
+	err = s.write(ctx, "finish attempt", func(c *change) error {
+		out, once = belfry.Finished{Ref: f.Ref}, false
+		_, err := ownLease(ctx, c.tx, session, f.Ref)
+		if err == nil {
+			var all []belfry.Finished
+			if all, err = c.finish(fs); err != nil {
+				return err
+			}
+			out = all[0]
+		} else if belfry.CodeOf(err) != belfry.Unauthorized {
+			return err
+		} else {
+			out.Stale = true
+		}
+		if !out.Stale {
+			once, err = c.reported(session, f.Ref, digest, out.State)
+			return err
+		}
+		// Looked for after the attempt: the same report may have been under way
+		// beside this one, and the attempt waited for it.
+		return c.reportedBefore(session, f, digest, &out)
+	})
+	if err == nil && out.Stale {
+		s.tellStale(session, []belfry.Finished{out})
+	}
+	if err == nil && once {
+		// Apart, because sessions are locked before jobs. If it fails the session
+		// ends by itself.
+		if err := s.CloseSession(ctx, session); err != nil {
+			s.opt.Logger.Debug("a session that has done its job stays until it expires", "session", session, "error", err)
+		}
+	}
+	return out, err
+}
+
+// reported remembers what settled an attempt, and answers whether its session
+// was there for it alone.
+func (c *change) reported(session string, ref belfry.Ref, digest string, state belfry.JobState) (once bool, err error) {
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into attempt_details (job_id, lease, at, finish, state)
+		values ($1, $2, $3, $4, $5)
+		on conflict (job_id, lease) do update
+		set finish = excluded.finish, state = excluded.state`, ref.JobID, ref.Lease, micros(c.now), session+" "+digest, string(state)); err != nil {
+		return false, err
+	}
+	w, _, err := first(c.ctx, c.tx, c.s.scanSession, `select `+sessionColumns+` from sessions where id = $1`, session)
+	return w.Once, err
+}
+
+func (c *change) reportedBefore(session string, f belfry.Finish, digest string, out *belfry.Finished) error {
+	type report struct{ finish, state string }
+	was, found, err := first(c.ctx, c.tx, func(r Rows) (v report, err error) { return v, r.Scan(&v.finish, &v.state) }, `
+		select finish, state
+		from attempt_details
+		where job_id = $1 and lease = $2 and finish <> ''`, f.JobID, f.Lease)
+	if err != nil {
+		return err
+	}
+	if found && was.finish == session+" "+digest {
+		out.Stale, out.State = false, belfry.JobState(was.state)
+		return nil
+	}
+	if found {
+		return belfry.Errorf(belfry.Conflict, "the attempt of job %d under lease %d was reported already, and otherwise", f.JobID, f.Lease)
+	}
+	return c.noteLate(session, f)
+}
+
+// noteLate leaves one row of a report that came too late, however often it comes.
+func (c *change) noteLate(session string, f belfry.Finish) error {
+	const action = "late finish"
+	name, note := fmt.Sprint(f.JobID), fmt.Sprintf("%s under lease %d, which was lost, by session %s", f.Outcome, f.Lease, session)
+	_, noted, err := first(c.ctx, c.tx, scanInt, `
+		select seq
+		from audit
+		where noun = 'job' and name = $1 and action = $2 and note = $3
+		limit 1`, name, action, note)
+	if err != nil || noted {
+		return err
+	}
+	rows, err := c.s.jobsByID(c.ctx, c.tx, []int64{f.JobID})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return c.audit(action, "job", rows[0].Namespace, name, note, nil, nil)
+}
+
+// ArtifactLink is a fresh link to what an attempt runs.
+func (s *Store) ArtifactLink(ctx context.Context, session string, ref belfry.Ref) (link belfry.SignedRequest, err error) {
+	var task belfry.Task
+	if err := s.db.Read(ctx, func(tx Tx) error {
+		if _, err := ownLease(ctx, tx, session, ref); err != nil {
+			return err
+		}
+		row, err := s.job(ctx, tx, belfry.AnyNamespace, ref.JobID)
+		if err != nil {
+			return err
+		}
+		tasks, err := s.tasksByID(ctx, tx, []int64{row.TaskID})
+		task = tasks[row.TaskID]
+		return err
+	}); err != nil {
+		return link, err
+	}
+	if task.Program == nil {
+		return link, belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID)
+	}
+	bytes, err := s.bytes()
+	if err != nil {
+		return link, err
+	}
+	return bytes.SignGet(ctx, task.Program.SHA256, outputLink)
+}

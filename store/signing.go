@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+const (
+	// signFor is how long a key signs before another takes its place.
+	signFor = 30 * 24 * time.Hour
+	// checkFor is how long the key before is still good for what it has signed,
+	// which lives for minutes.
+	checkFor = 24 * time.Hour
+)
+
+// How a seed is kept: sealed, or for want of a sealer as it is. Who reads the
+// database then can speak for attempts that run, and could write their ends
+// into it as well.
+const (
+	keptSealed = "sealed:"
+	keptPlain  = "plain:"
+)
+
+func scanSigningKey(rows Rows) (k signingRow, err error) {
+	return k, rows.Scan(&k.ID, &k.kept, scanTime{&k.CreatedAt})
+}
+
+type signingRow struct {
+	belfry.SigningKey
+	kept string
+}
+
+// SigningKeys answers the keys for tokens of attempts, the one that signs
+// first. It makes the first, and a new one every 30 days; a key that cannot be
+// opened any more counts for nothing.
+func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
+	var keys []belfry.SigningKey
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		keys, err = s.signingKeys(ctx, tx)
+		return err
+	})
+	if err != nil || len(keys) > 0 && now.Sub(keys[0].CreatedAt) < signFor {
+		return keys, err
+	}
+	err = s.write(ctx, "make signing key", func(c *change) error {
+		// Two nodes may both find none. Both keys are good, and the newer one signs.
+		if keys, err = s.signingKeys(ctx, c.tx); err != nil {
+			return err
+		}
+		if len(keys) > 0 && c.now.Sub(keys[0].CreatedAt) < signFor {
+			return nil
+		}
+		k, err := s.newSigningKey(c.now)
+		if err != nil {
+			return err
+		}
+		if _, err := c.tx.Exec(ctx, `insert into signing_keys (id, sealed, created_at) values ($1, $2, $3)`, k.ID, k.kept, micros(c.now)); err != nil {
+			return err
+		}
+		if _, err := c.tx.Exec(ctx, `delete from signing_keys where created_at < $1`, micros(c.now.Add(-signFor-checkFor))); err != nil {
+			return err
+		}
+		keys = append([]belfry.SigningKey{k.SigningKey}, keys...)
+		return c.audit("create", "signing key", "", k.ID, "", nil, nil)
+	})
+	return keys, err
+}
+
+func (s *Store) signingKeys(ctx context.Context, tx Tx) (keys []belfry.SigningKey, err error) {
+	rows, err := collect(ctx, tx, scanSigningKey, `select id, sealed, created_at from signing_keys order by created_at desc, id`)
+	for _, r := range rows {
+		seed, err := s.openSeed(r.ID, r.kept)
+		if err != nil || len(seed) != ed25519.SeedSize {
+			s.opt.Logger.Warn("a signing key cannot be opened, and is not used", "key", r.ID, "error", err)
+			continue
+		}
+		r.Seed = seed
+		keys = append(keys, r.SigningKey)
+	}
+	return keys, err
+}
+
+func (s *Store) newSigningKey(now time.Time) (k signingRow, err error) {
+	k.ID, k.Seed, k.CreatedAt = strings.ToLower(rand.Text()[:16]), make([]byte, ed25519.SeedSize), now
+	rand.Read(k.Seed) //nolint:errcheck // never fails, by its documentation
+	if s.opt.Sealer == nil {
+		k.kept = keptPlain + base64.RawStdEncoding.EncodeToString(k.Seed)
+		return k, nil
+	}
+	_, sealed, err := s.opt.Sealer.Seal(purposeOfSigning(k.ID), k.Seed)
+	k.kept = keptSealed + sealed
+	return k, err
+}
+
+func purposeOfSigning(id string) string { return "signing/" + id }
+
+func (s *Store) openSeed(id, kept string) ([]byte, error) {
+	if plain, ok := strings.CutPrefix(kept, keptPlain); ok {
+		return base64.RawStdEncoding.DecodeString(plain)
+	}
+	if s.opt.Sealer == nil {
+		return nil, belfry.Errorf(belfry.Conflict, "there is no key to open signing keys with")
+	}
+	return s.opt.Sealer.Open(purposeOfSigning(id), strings.TrimPrefix(kept, keptSealed))
+}
