@@ -260,7 +260,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		return nil, nil, fmt.Errorf("register metrics: %w", err)
 	}
 	o := httpapi.Options{
-		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Version: a.opt.Version, Logger: a.log,
+		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Attempts: a.store, Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Ready: a.ready,
 	}

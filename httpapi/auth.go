@@ -84,7 +84,9 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	return token, nil
 }
 
-func bearer(r *http.Request) (string, error) {
+func bearer(r *http.Request) (string, error) { return bearerOf(r, maxSecret) }
+
+func bearerOf(r *http.Request, most int) (string, error) {
 	header := r.Header.Get("Authorization")
 	scheme, secret, _ := strings.Cut(header, " ")
 	secret = strings.TrimSpace(secret)
@@ -93,7 +95,7 @@ func bearer(r *http.Request) (string, error) {
 		return "", belfry.Errorf(belfry.Unauthorized, "no token was given").WithHint("%s", tokenHint)
 	case !strings.EqualFold(scheme, "Bearer") || secret == "":
 		return "", belfry.Errorf(belfry.Unauthorized, "the Authorization header holds no bearer token").WithHint("%s", tokenHint)
-	case len(secret) > maxSecret:
+	case len(secret) > most:
 		return "", belfry.Errorf(belfry.Unauthorized, "the token is unknown").WithHint("it is longer than any token")
 	}
 	return secret, nil

@@ -43,6 +43,7 @@ type ClientOptions struct {
 type Client struct {
 	base  string
 	token string
+	fresh func() string // if set, the token as it is now
 	opts  ClientOptions
 
 	// Renewals have connections of their own, so that no transfer, however
@@ -263,8 +264,12 @@ func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	token := c.token
+	if c.fresh != nil {
+		token = c.fresh()
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	if a.again {
 		// Not sent. It tells net/http that it may repeat the request itself on

@@ -29,7 +29,7 @@ func (c *Client) Claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 	var claim belfry.Claim
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
-		body: sessionClaim{Want: req.Want, Wait: wait},
+		body: sessionClaim{Tickets: req.Tickets, Want: req.Want, Wait: wait},
 	}, &claim)
 	return claim, err
 }
@@ -75,7 +75,7 @@ func (c *Client) Append(ctx context.Context, session string, ls []belfry.LogPiec
 	if err := checked("session", session); err != nil {
 		return err
 	}
-	for chunk := range chunks(ls, func(l belfry.LogPiece) int { return jsonSize(l.Text) + 200 }) {
+	for chunk := range chunks(ls, sizeOfPiece) {
 		err := c.do(ctx, ask{
 			method: http.MethodPost, path: named("sessions", session, "logs"), body: sessionLog{Pieces: chunk}, again: true,
 		}, nil)
@@ -85,6 +85,8 @@ func (c *Client) Append(ctx context.Context, session string, ls []belfry.LogPiec
 	}
 	return nil
 }
+
+func sizeOfPiece(l belfry.LogPiece) int { return jsonSize(l.Text) + 200 }
 
 // CloseSession implements [belfry.Broker].
 func (c *Client) CloseSession(ctx context.Context, session string) error {

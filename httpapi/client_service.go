@@ -193,6 +193,31 @@ func (c *Client) Attempts(ctx context.Context, namespace string, id int64) ([]be
 	return items[belfry.Attempt](ctx, c, numbered("jobs", id, "attempts"), words("namespace", namespace))
 }
 
+// Outputs implements [Outputs].
+func (c *Client) Outputs(ctx context.Context, namespace string, job int64) ([]belfry.JobOutput, error) {
+	return items[belfry.JobOutput](ctx, c, numbered("jobs", job, "outputs"), words("namespace", namespace))
+}
+
+// OutputLink implements [Outputs]. A link that is a path alone belongs to the
+// server.
+func (c *Client) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (belfry.SignedRequest, error) {
+	query := words("namespace", namespace)
+	if lease > 0 {
+		query.Set("lease", strconv.FormatInt(lease, 10))
+	}
+	return get[belfry.SignedRequest](ctx, c, numbered("jobs", job, "outputs", url.PathEscape(name)), query)
+}
+
+// DeclareOutput implements [Outputs].
+func (c *Client) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+	if err := checked("session", session); err != nil {
+		return nil, err
+	}
+	var place outputPlace
+	err := c.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "outputs"), body: sessionOutput{ref, o}, again: true}, &place)
+	return place.Link, err
+}
+
 // items reads a list that has no pages.
 func items[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	p, err := get[belfry.Page[T]](ctx, c, path, query)

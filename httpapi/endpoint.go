@@ -28,6 +28,7 @@ type endpoint struct {
 	summary string
 	doc     string
 	scope   belfry.Scope  // empty: any token will do
+	attempt bool          // wants the token of the attempt in its path, and no scope
 	created bool          // answers 201
 	timeout time.Duration // default: handleTimeout; negative: none
 	maxBody int64         // default: Options.MaxBody
@@ -51,7 +52,8 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token": {Type: "http", Scheme: "bearer", Description: "A token of Belfry: belfry token create"},
+					"token":   {Type: "http", Scheme: "bearer", Description: "A token of Belfry: belfry token create"},
+					"attempt": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "The right to one attempt, which came with its claim"},
 				},
 			},
 		},
@@ -164,8 +166,11 @@ func (s *Server) orProblem(ctx context.Context, err error) error {
 
 func (s *Server) operation(e endpoint) huma.Operation {
 	tag, _, _ := strings.Cut(e.id, "-")
-	needs, scopes := "Any token will do.", []string{}
-	if e.scope != "" {
+	scheme, needs, scopes := "token", "Any token will do.", []string{}
+	switch {
+	case e.attempt:
+		scheme, needs = "attempt", "Needs the attempt's own token, which came with its claim."
+	case e.scope != "":
 		needs, scopes = "Needs the scope "+string(e.scope)+".", []string{string(e.scope)}
 	}
 	op := huma.Operation{
@@ -175,7 +180,7 @@ func (s *Server) operation(e endpoint) huma.Operation {
 		Summary:     e.summary,
 		Description: strings.TrimSpace(e.doc + "\n\n" + needs),
 		Tags:        []string{tag},
-		Security:    []map[string][]string{{"token": scopes}},
+		Security:    []map[string][]string{{scheme: scopes}},
 		Middlewares: huma.Middlewares{s.entry(e)},
 	}
 	if e.created {
@@ -209,7 +214,13 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 	}
 	return func(hc huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(hc)
-		ctx, err := s.authorize(hc.Context(), r, e.scope)
+		let := s.authorize
+		if e.attempt {
+			let = func(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
+				return s.authorizeAttempt(ctx, r)
+			}
+		}
+		ctx, err := let(hc.Context(), r, e.scope)
 		if err != nil {
 			s.refuse(hc.Context(), w, err)
 			return

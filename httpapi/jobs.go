@@ -225,6 +225,38 @@ func (s *Server) jobRoutes() {
 		return attemptList{list(items)}, err
 	})
 
+	type outputList struct {
+		Items []belfry.JobOutput `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "job-outputs", method: http.MethodGet, path: "/v1/jobs/{id}/outputs", scope: belfry.ScopeRead,
+		summary: "List the files that a job's attempts left, oldest first",
+	}, func(ctx context.Context, c *call, in *jobByID) (outputList, error) {
+		ns, err := in.resolve(c)
+		if err != nil {
+			return outputList{}, err
+		}
+		items, err := s.service.Outputs(ctx, ns, in.ID)
+		return outputList{list(items)}, err
+	})
+
+	type outputOf struct {
+		ID        int64  `path:"id"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+		Name      string `path:"name" doc:"Path of the file, with each slash as %2F"`
+		Lease     int64  `query:"lease" minimum:"0" doc:"Only that of the attempt under this lease; default: the newest"`
+	}
+	serve(s, endpoint{
+		id: "job-output", method: http.MethodGet, path: "/v1/jobs/{id}/outputs/{name}", scope: belfry.ScopeRead,
+		summary: "A link to fetch a file that a job left",
+	}, func(ctx context.Context, c *call, in *outputOf) (belfry.SignedRequest, error) {
+		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
+		if err != nil {
+			return belfry.SignedRequest{}, err
+		}
+		return s.service.OutputLink(ctx, ns, in.ID, in.Name, in.Lease)
+	})
+
 	serve(s, endpoint{
 		id: "job-why", method: http.MethodGet, path: "/v1/jobs/{id}/why", scope: belfry.ScopeRead,
 		summary: "Explain why a job is where it is",

@@ -48,6 +48,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	ids := belfry.Selection{IDs: []int64{1, 2}, Note: "n"}
 	finish, piece := filled[belfry.Finish](), filled[belfry.LogPiece]()
 	finish.Outcome, piece.Stream = belfry.OutcomeOK, belfry.Stderr
+	left := belfry.Output{Name: "a/b c.txt", Size: 7, SHA256: strings.Repeat("ab", 32)}
+	finish.Sandboxed.Outputs = []belfry.Output{left}
 	worker := filled[belfry.WorkerInfo]()
 	worker.Kinds = []belfry.Kind{belfry.KindHTTP}
 	input := json.RawMessage(`{"x":1}`)
@@ -219,6 +221,14 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.ResumeQueue(ctx, "q") }},
 		{[]any{"Workers", true}, filled[[]belfry.WorkerState](),
 			func(ctx context.Context) (any, error) { return c.Workers(ctx, true) }},
+		{[]any{"Outputs", "*", int64(7)}, []belfry.JobOutput{filled[belfry.JobOutput]()},
+			func(ctx context.Context) (any, error) { return c.Outputs(ctx, "*", 7) }},
+		{[]any{"OutputLink", "ns", int64(7), "a/b c.txt", int64(9)}, filled[belfry.SignedRequest](),
+			func(ctx context.Context) (any, error) { return c.OutputLink(ctx, "ns", 7, "a/b c.txt", 9) }},
+		{[]any{"DeclareOutput", "s1", belfry.Ref{JobID: 7, Lease: 9}, left}, new(filled[belfry.SignedRequest]()),
+			func(ctx context.Context) (any, error) {
+				return c.DeclareOutput(ctx, "s1", belfry.Ref{JobID: 7, Lease: 9}, left)
+			}},
 		{[]any{"DrainWorker", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
 		{[]any{"CreateToken", filled[belfry.Token]()}, pair{filled[belfry.Token](), "secret-of-it"},
@@ -304,6 +314,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	defer mu.Unlock()
 	for path, item := range b.server.api.OpenAPI().Paths {
 		for method := range operationsOf(item) {
+			if strings.HasPrefix(path, "/v1/attempts/") {
+				continue // their client has tests of its own, with a store
+			}
 			if !routes[method+" "+path] {
 				t.Errorf("no test came by %s %s", method, path)
 			}

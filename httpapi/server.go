@@ -21,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/attempttoken"
 )
 
 // Options of a [Server]. Service and Auth must be given.
@@ -33,6 +34,7 @@ type Options struct {
 	Prober    Prober   // tries checks
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for both; usually the Service
+	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
 	PublicURL string   // where people reach this node; for messages of tests
 
 	Metrics       http.Handler // served at /metrics; nil: there is no such path
@@ -118,6 +120,7 @@ type Server struct {
 	handler  http.Handler
 	console  http.Handler // or nil
 	sessions sessionOwners
+	signing  signing
 	health   healthMemo
 	badges   badgeMemo
 	trials   *rate.Limiter // what sends something out because somebody asked
@@ -141,6 +144,7 @@ func New(o Options) (*Server, error) {
 		opts:    o,
 		service: o.Service,
 		guard:   newGuard(o.Auth),
+		signing: signing{from: o.Attempts},
 		mux:     http.NewServeMux(),
 		health:  healthMemo{keep: time.Second},
 		badges:  badgeMemo{keep: 10 * time.Second},
@@ -187,6 +191,7 @@ func (s *Server) routes() {
 	s.definitionRoutes()
 	s.watchRoutes()
 	s.sessionRoutes()
+	s.attemptRoutes()
 	s.healthRoutes()
 }
 
@@ -295,6 +300,7 @@ type call struct {
 	w     *recorder
 	r     *http.Request
 	token belfry.Token
+	right attempttoken.Right // instead of a token, on the routes of attempts
 }
 
 type callKey struct{}

@@ -206,6 +206,19 @@ type Jobs interface {
 	// as it is now and with all their attempts back.
 	RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
 	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
+	Outputs
+}
+
+// Outputs keeps the files that programs leave.
+type Outputs interface {
+	// Outputs lists the files that the attempts of a job left.
+	Outputs(ctx context.Context, namespace string, job int64) ([]belfry.JobOutput, error)
+	// OutputLink is where one is to be fetched, of the newest attempt unless a
+	// lease is named.
+	OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (belfry.SignedRequest, error)
+	// DeclareOutput announces one of an attempt that runs, and answers where its
+	// bytes are to be sent, or nil when they are there.
+	DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error)
 }
 
 // History says what became of things over time.

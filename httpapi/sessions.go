@@ -14,7 +14,9 @@ import (
 // The bodies of the worker protocol. Client and server share them.
 type (
 	sessionClaim struct {
-		Want map[string]int  `json:"want" doc:"Most jobs wanted per queue"`
+		Tickets []belfry.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
+
+		Want map[string]int  `json:"want,omitempty" doc:"Most jobs wanted per queue"`
 		Wait belfry.Duration `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 	}
 	sessionRenewal struct {
@@ -25,6 +27,10 @@ type (
 	}
 	sessionFinished struct {
 		Attempts []belfry.Finished `json:"attempts" doc:"In the order of the question"`
+	}
+	sessionOutput struct {
+		belfry.Ref
+		belfry.Output
 	}
 	sessionLog struct {
 		Pieces []belfry.LogPiece `json:"pieces" doc:"At most 10000, of at most 64 KiB each"`
@@ -69,11 +75,13 @@ func (s *Server) sessionRoutes() {
 		if body.Wait < 0 {
 			return belfry.Claim{}, belfry.InvalidField("wait", body.Wait.String(), "is negative", "")
 		}
-		req := belfry.ClaimRequest{Session: in.ID, Want: body.Want, Wait: min(body.Wait, belfry.MaxClaimWait)}
+		req := belfry.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Wait: min(body.Wait, belfry.MaxClaimWait)}
 		if err := req.Validate(); err != nil {
 			return belfry.Claim{}, err
 		}
-		return s.claim(ctx, req)
+		claim, err := s.claim(ctx, req)
+		s.equip(ctx, in.ID, claim.Jobs)
+		return claim, err
 	})
 
 	serveBody(s, endpoint{
@@ -83,7 +91,9 @@ func (s *Server) sessionRoutes() {
 		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
 			return belfry.Renewal{}, err
 		}
-		return s.service.Renew(ctx, in.ID, body.Holding)
+		out, err := s.service.Renew(ctx, in.ID, body.Holding)
+		s.renewTokens(ctx, in.ID, body.Holding, &out)
+		return out, err
 	})
 
 	serveBody(s, endpoint{
@@ -113,6 +123,18 @@ func (s *Server) sessionRoutes() {
 			return none{}, err
 		}
 		return none{}, s.service.Append(ctx, in.ID, body.Pieces)
+	})
+
+	serveBody(s, endpoint{
+		id: "session-output", method: http.MethodPost, path: "/v1/sessions/{id}/outputs", scope: belfry.ScopeWorker,
+		summary: "Announce a file that an attempt leaves, and get a link to send it",
+		doc:     "The report of the attempt must name it, or it is forgotten.",
+	}, func(ctx context.Context, c *call, in *sessionByID, o sessionOutput) (outputPlace, error) {
+		if err := s.ownSession(ctx, c.token, in.ID); err != nil {
+			return outputPlace{}, err
+		}
+		link, err := s.service.DeclareOutput(ctx, in.ID, o.Ref, o.Output)
+		return outputPlace{link}, err
 	})
 
 	serve(s, endpoint{

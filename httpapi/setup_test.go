@@ -225,6 +225,15 @@ func (f *fake) LogText(ctx context.Context, ns string, id int64, q belfry.LogQue
 func (f *fake) Attempts(ctx context.Context, ns string, id int64) ([]belfry.Attempt, error) {
 	return reply[[]belfry.Attempt](ctx, f, "Attempts", ns, id)
 }
+func (f *fake) Outputs(ctx context.Context, ns string, id int64) ([]belfry.JobOutput, error) {
+	return reply[[]belfry.JobOutput](ctx, f, "Outputs", ns, id)
+}
+func (f *fake) OutputLink(ctx context.Context, ns string, id int64, name string, lease int64) (belfry.SignedRequest, error) {
+	return reply[belfry.SignedRequest](ctx, f, "OutputLink", ns, id, name, lease)
+}
+func (f *fake) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+	return reply[*belfry.SignedRequest](ctx, f, "DeclareOutput", session, ref, o)
+}
 func (f *fake) Logs(ctx context.Context, ns string, id int64, q belfry.LogFilter) (belfry.Page[belfry.LogLine], error) {
 	return reply[belfry.Page[belfry.LogLine]](ctx, f, "Logs", ns, id, q)
 }

@@ -1,0 +1,324 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/attempttoken"
+)
+
+// Attempts is what attempts may do by themselves, with a right to nothing else.
+// The store has it. Every call but SigningKeys and Now looks up whether the
+// attempt still runs under just this lease, and is [belfry.Unauthorized]
+// otherwise.
+type Attempts interface {
+	Now(ctx context.Context) (time.Time, error)
+	SigningKeys(ctx context.Context) ([]belfry.SigningKey, error)
+	CheckAttempt(ctx context.Context, session string, ref belfry.Ref) error
+	BeatAttempt(ctx context.Context, session string, ref belfry.Ref, seq int64) (belfry.AttemptBeat, error)
+	// FinishAttempt answers Stale, and no error, when the lease was lost.
+	FinishAttempt(ctx context.Context, session string, f belfry.Finish) (belfry.Finished, error)
+	ArtifactLink(ctx context.Context, session string, ref belfry.Ref) (belfry.SignedRequest, error)
+}
+
+// signing knows the keys of attempts' tokens.
+type signing struct {
+	from Attempts
+
+	mu    sync.Mutex
+	keys  []belfry.SigningKey
+	again time.Time // by the monotonic clock
+
+	ahead time.Duration // of the clock that decides, to ours
+
+	issued map[belfry.Ref]issued // for programs of sessions
+}
+
+// issued is a token that was made.
+type issued struct {
+	right attempttoken.Right
+	at    time.Time
+}
+
+const (
+	// keysFor is how long keys are not asked for again: a key that another node
+	// made is known here by then, or is asked for when a token names it.
+	keysFor = time.Minute
+	// keysFloor bounds how often names that nobody knows make us ask.
+	keysFloor = time.Second
+	maxIssued = 10_000
+)
+
+// current are the keys, the one that signs first.
+func (g *signing) current(ctx context.Context, fresh bool) ([]belfry.SigningKey, error) {
+	if g.from == nil {
+		return nil, belfry.Errorf(belfry.Unavailable, "this server gives no tokens to attempts")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if len(g.keys) > 0 && now.Before(g.again) && (!fresh || now.Before(g.again.Add(keysFloor-keysFor))) {
+		return g.keys, nil
+	}
+	keys, err := g.from.SigningKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := g.from.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.keys, g.ahead, g.again = keys, time.Until(decided), now.Add(keysFor)
+	return keys, nil
+}
+
+// now is the time by the clock that decides, as it was compared with ours when
+// the keys were read.
+func (g *signing) now(ctx context.Context) (time.Time, error) {
+	if _, err := g.current(ctx, false); err != nil {
+		return time.Time{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Add(g.ahead), nil
+}
+
+// public finds a key by its name.
+func (g *signing) public(ctx context.Context, id string) (ed25519.PublicKey, error) {
+	for _, fresh := range []bool{false, true} {
+		keys, err := g.current(ctx, fresh)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			if k.ID == id {
+				public, _ := ed25519.NewKeyFromSeed(k.Seed).Public().(ed25519.PublicKey)
+				return public, nil
+			}
+		}
+	}
+	return nil, belfry.Errorf(belfry.NotFound, "no key signs under this name")
+}
+
+// token makes a token.
+func (g *signing) token(ctx context.Context, r attempttoken.Right) (string, error) {
+	keys, err := g.current(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	if len(keys) == 0 {
+		return "", belfry.Errorf(belfry.Unavailable, "there is no key to sign tokens with")
+	}
+	now, err := g.now(ctx)
+	if err != nil {
+		return "", err
+	}
+	return attempttoken.Sign(keys[0], r, now)
+}
+
+// right is what the token of a request gives.
+func (g *signing) right(ctx context.Context, r *http.Request) (attempttoken.Right, error) {
+	text, err := bearerOf(r, attempttoken.MaxLen)
+	if err != nil {
+		return attempttoken.Right{}, err
+	}
+	now, err := g.now(ctx)
+	if err != nil {
+		return attempttoken.Right{}, err
+	}
+	return attempttoken.Verify(text, func(id string) (ed25519.PublicKey, error) { return g.public(ctx, id) }, now)
+}
+
+// equip gives programs that were claimed the tokens of their attempts. One
+// without still runs on a worker that has its own.
+func (s *Server) equip(ctx context.Context, session string, jobs []belfry.LeasedJob) {
+	if s.signing.from == nil {
+		return
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Job.Kind != belfry.KindProgram {
+			continue
+		}
+		r := attempttoken.Right{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Session: session, Namespace: j.Job.Namespace}
+		token, err := s.signing.token(ctx, r)
+		if err != nil {
+			s.opts.Logger.Warn("an attempt gets no token", "job", j.Job.ID, "error", err)
+			continue
+		}
+		j.Token = token
+		s.signing.note(r)
+	}
+}
+
+// note remembers who has a token since when.
+func (g *signing) note(r attempttoken.Right) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.issued == nil {
+		g.issued = map[belfry.Ref]issued{}
+	}
+	if len(g.issued) >= maxIssued {
+		dropOne(g.issued)
+	}
+	g.issued[r.Ref] = issued{r, time.Now()}
+}
+
+// renewTokens gives new tokens to those of a session's attempts that got theirs
+// here half its life ago, and that were not asked to end. An attempt whose
+// token another node made gets a new one by its own heartbeat.
+func (s *Server) renewTokens(ctx context.Context, session string, holding []belfry.Ref, out *belfry.Renewal) {
+	if s.signing.from == nil || out.Lost {
+		return
+	}
+	ending := make(map[belfry.Ref]bool, len(out.Cancel))
+	for _, ref := range out.Cancel {
+		ending[ref] = true
+	}
+	for _, r := range s.signing.due(holding) {
+		if ending[r.Ref] || r.Session != session || s.signing.from.CheckAttempt(ctx, session, r.Ref) != nil {
+			continue
+		}
+		token, err := s.signing.token(ctx, r)
+		if err != nil {
+			s.opts.Logger.Warn("an attempt gets no new token", "job", r.Ref.JobID, "error", err)
+			return
+		}
+		if out.Tokens == nil {
+			out.Tokens = map[int64]string{}
+		}
+		out.Tokens[r.Ref.JobID] = token
+		s.signing.note(r)
+	}
+}
+
+func (g *signing) due(holding []belfry.Ref) (due []attempttoken.Right) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, ref := range holding {
+		if t, known := g.issued[ref]; known && time.Since(t.at) > attempttoken.Life/2 {
+			due = append(due, t.right)
+		}
+	}
+	return due
+}
+
+// attemptOf names an attempt in a path.
+type attemptOf struct {
+	Job   int64 `path:"job" minimum:"1"`
+	Lease int64 `path:"lease" minimum:"1"`
+}
+
+func (in *attemptOf) ref() belfry.Ref { return belfry.Ref{JobID: in.Job, Lease: in.Lease} }
+
+// The bodies of an attempt's own routes. Client and server share them.
+type (
+	beatNumber struct {
+		Seq int64 `json:"seq" minimum:"0" doc:"Larger than that of any heartbeat before"`
+	}
+	attemptLog struct {
+		Pieces []belfry.LogPiece `json:"pieces" doc:"Of this attempt, whatever they say; at most 10000, of at most 64 KiB each"`
+	}
+	outputPlace struct {
+		Link *belfry.SignedRequest `json:"link,omitempty" doc:"Where to send the bytes; missing when they are there already"`
+	}
+)
+
+// attemptRoutes are for programs of strangers: whoever runs one holds the token
+// of its attempt and nothing else.
+func (s *Server) attemptRoutes() {
+	const path = "/v1/attempts/{job}/{lease}"
+	serveBody(s, endpoint{
+		id: "attempt-beat", method: http.MethodPost, path: path + "/beat", attempt: true,
+		summary: "Keep an attempt alive, and learn what it is to do",
+		doc:     "Renews its session. A number that was seen before is a conflict and renews nothing.",
+	}, func(ctx context.Context, c *call, in *attemptOf, body beatNumber) (belfry.AttemptBeat, error) {
+		out, err := s.signing.from.BeatAttempt(ctx, c.right.Session, in.ref(), body.Seq)
+		if err != nil || out.Action == belfry.BeatCancel {
+			return out, err
+		}
+		now, err := s.signing.now(ctx)
+		if err == nil && c.right.Stale(now) {
+			out.Token, err = s.signing.token(ctx, c.right)
+		}
+		return out, err
+	})
+
+	serveBody(s, endpoint{
+		id: "attempt-logs", method: http.MethodPost, path: path + "/logs", attempt: true,
+		summary: "Keep pieces of an attempt's log",
+		doc:     "The same pieces may be sent again.",
+	}, func(ctx context.Context, c *call, in *attemptOf, body attemptLog) (none, error) {
+		for i := range body.Pieces {
+			body.Pieces[i].Ref = in.ref()
+		}
+		if err := checkEach("pieces", body.Pieces); err != nil {
+			return none{}, err
+		}
+		if err := s.signing.from.CheckAttempt(ctx, c.right.Session, in.ref()); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.Append(ctx, c.right.Session, body.Pieces)
+	})
+
+	serveBody(s, endpoint{
+		id: "attempt-finish", method: http.MethodPost, path: path + "/finish", attempt: true,
+		summary: "Report what came of an attempt",
+		doc:     "The same report may be sent again. Another one is a conflict, and so is one whose lease was lost: it changes nothing, and is noted in the audit.",
+	}, func(ctx context.Context, c *call, in *attemptOf, f belfry.Finish) (belfry.Finished, error) {
+		f.Ref = in.ref()
+		done, err := s.signing.from.FinishAttempt(ctx, c.right.Session, f)
+		if err == nil && done.Stale {
+			err = belfry.Errorf(belfry.Conflict, "the lease %d on job %d was lost before", in.Lease, in.Job).
+				WithHint("stop: the report changes nothing, and somebody else may have the job")
+		}
+		return done, err
+	})
+
+	serve(s, endpoint{
+		id: "attempt-artifact", method: http.MethodGet, path: path + "/artifact", attempt: true,
+		summary: "A fresh link to the program that an attempt runs",
+	}, func(ctx context.Context, c *call, in *attemptOf) (belfry.SignedRequest, error) {
+		return s.signing.from.ArtifactLink(ctx, c.right.Session, in.ref())
+	})
+
+	serveBody(s, endpoint{
+		id: "attempt-output", method: http.MethodPost, path: path + "/outputs", attempt: true,
+		summary: "Announce a file that an attempt leaves, and get a link to send it",
+		doc:     "The report of the attempt must name it, or it is forgotten.",
+	}, func(ctx context.Context, c *call, in *attemptOf, o belfry.Output) (outputPlace, error) {
+		link, err := s.service.DeclareOutput(ctx, c.right.Session, in.ref(), o)
+		return outputPlace{link}, err
+	})
+}
+
+// authorizeAttempt finds out which attempt asks, and that it asks about itself.
+func (s *Server) authorizeAttempt(ctx context.Context, r *http.Request) (context.Context, error) {
+	right, err := s.signing.right(ctx, r)
+	if err == nil {
+		asked := belfry.Ref{JobID: number(r.PathValue("job")), Lease: number(r.PathValue("lease"))}
+		if asked != right.Ref {
+			err = belfry.Errorf(belfry.Unauthorized, "the token is for another attempt than that of job %d under lease %d", asked.JobID, asked.Lease)
+		}
+	}
+	if err != nil {
+		return ctx, notLetIn(err)
+	}
+	c := callOf(ctx)
+	c.right = right
+	return belfry.WithActor(ctx, fmt.Sprintf("attempt:%d/%d", right.Ref.JobID, right.Ref.Lease)), nil
+}
+
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

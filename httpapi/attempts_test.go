@@ -1,0 +1,357 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/attempttoken"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+	"github.com/belfry-run/belfry/store/storetest"
+)
+
+// place is a store of bytes that has everything.
+type place struct{}
+
+func (place) SignPut(_ context.Context, digest string, size int64, _ time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{Method: "PUT", URL: fmt.Sprintf("/%s/%d", digest, size)}, nil
+}
+func (place) SignGet(_ context.Context, digest string, _ time.Duration) (belfry.SignedRequest, error) {
+	return belfry.SignedRequest{Method: "GET", URL: "/" + digest}, nil
+}
+func (place) Has(_ context.Context, digest string, _ int64) (bool, error) {
+	return digest != strings.Repeat("f", 64), nil
+}
+func (place) Verify(context.Context, string, int64) error { return nil }
+
+// strangers is a server whose programs are run by who holds no more than the
+// right to their attempts.
+type strangers struct {
+	*testing.T
+	st     *store.Store
+	clock  *storetest.Clock
+	api    *Server
+	url    string
+	worker *Client
+}
+
+func newStrangers(t *testing.T) *strangers {
+	t.Helper()
+	s := &strangers{T: t, clock: storetest.NewClock()}
+	var err error
+	s.st, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"),
+		sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: s.clock.Now, Bytes: place{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := &tokens{known: map[string]belfry.Token{"worker": {ID: 1, Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}}}}
+	if s.api, err = New(Options{Service: s.st, Auth: tokens, Attempts: s.st, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.api.Handler())
+	s.url = front.URL
+	if s.worker, err = NewClient(front.URL, "worker", ClientOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.worker.CloseIdleConnections()
+		s.api.Close()
+		front.Close()
+		if err := s.st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	digest := strings.Repeat("ab", 32)
+	if _, err := s.st.CreateArtifact(t.Context(), belfry.Artifact{SHA256: digest, Size: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.st.ConfirmArtifact(t.Context(), "default", digest); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.st.CreateTask(t.Context(), belfry.Task{Name: "p", Kind: belfry.KindProgram, Retry: belfry.Retry{Jitter: -1},
+		Program: &belfry.Program{SHA256: strings.Repeat("ab", 32), Size: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// move moves the clock that decides, and lets the server see that.
+func (s *strangers) move(d time.Duration) {
+	s.clock.Move(d)
+	s.api.signing.mu.Lock()
+	defer s.api.signing.mu.Unlock()
+	s.api.signing.again = time.Time{}
+}
+
+// claimed is a job of a program with its own client.
+func (s *strangers) claimed() (belfry.Session, belfry.LeasedJob, *AttemptClient) {
+	s.Helper()
+	ctx := s.Context()
+	if _, err := s.st.Enqueue(ctx, []belfry.NewJob{{Task: "p"}}); err != nil {
+		s.Fatal(err)
+	}
+	session, job := s.take()
+	a, err := NewAttemptClient(s.url, session, job, ClientOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(a.CloseIdleConnections)
+	return session, job, a
+}
+
+func (s *strangers) take() (belfry.Session, belfry.LeasedJob) {
+	s.Helper()
+	session, err := s.worker.OpenSession(s.Context(), belfry.WorkerInfo{Name: "pod", Once: true, Kinds: []belfry.Kind{belfry.KindProgram},
+		Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	claim, err := s.worker.Claim(s.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+	if err != nil || len(claim.Jobs) != 1 {
+		s.Fatal(claim, err)
+	}
+	return session, claim.Jobs[0]
+}
+
+// status is what a request with a bearer is answered with.
+func (s *strangers) status(token, method, path, body string) int {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode
+}
+
+func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	_, job, a := s.claimed()
+	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+	session, err := a.OpenSession(ctx, belfry.WorkerInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, err := a.Claim(ctx, belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
+	if err != nil || len(claim.Jobs) != 1 || claim.Lease != ref.Lease {
+		t.Fatal(claim, err)
+	}
+	if again, err := a.Claim(ctx, belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}}); err != nil || len(again.Jobs) != 0 {
+		t.Fatal("the job is handed out twice", err)
+	}
+	first := a.current()
+	for range 40 { // for a quarter of an hour and more
+		s.move(25 * time.Second)
+		r, err := a.Renew(ctx, session.ID, []belfry.Ref{ref})
+		if err != nil || r.Lost || len(r.Cancel) > 0 {
+			t.Fatal(r, err)
+		}
+		if _, err := s.st.ReleaseLost(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.current() == first {
+		t.Error("the token was never renewed")
+	}
+	if got := s.status(first, "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), `{"seq":9000000000000000}`); got != 401 {
+		t.Errorf("the first token is answered %d after its end", got)
+	}
+	piece := belfry.LogPiece{Ref: belfry.Ref{JobID: 99, Lease: 99}, Stream: belfry.Stdout, Text: "hello", At: s.clock.Now()}
+	if err := a.Append(ctx, session.ID, []belfry.LogPiece{piece, piece}); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := s.st.Logs(ctx, "default", ref.JobID, belfry.LogFilter{})
+	if err != nil || len(logs.Items) != 1 || logs.Items[0].Text != "hello" {
+		t.Errorf("log %+v, %v", logs, err)
+	}
+	link, err := a.ArtifactLink(ctx)
+	if err != nil || link.URL != "/"+strings.Repeat("ab", 32) {
+		t.Error(link, err)
+	}
+	out := belfry.Output{Name: "a/b.txt", Size: 3, SHA256: strings.Repeat("f", 64)}
+	if link, err := a.DeclareOutput(ctx, session.ID, ref, out); err != nil || link == nil || link.URL != "/"+out.SHA256+"/3" {
+		t.Error(link, err)
+	}
+	there := belfry.Output{Name: "there", Size: 3, SHA256: strings.Repeat("e", 64)}
+	if link, err := a.DeclareOutput(ctx, session.ID, ref, there); err != nil || link != nil {
+		t.Error(link, err)
+	}
+	report := []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Isolation: belfry.IsolationGVisor, Outputs: []belfry.Output{there}}}}
+	for range 2 {
+		done, err := a.Finish(ctx, session.ID, report)
+		if err != nil || len(done) != 1 || done[0].Stale || done[0].State != belfry.JobSucceeded {
+			t.Fatal(done, err)
+		}
+	}
+	body := fmt.Sprintf(`{"outcome":"error","job_id":%d}`, ref.JobID)
+	if got := s.status(a.current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), body); got != 409 {
+		t.Errorf("another report is answered %d", got)
+	}
+	for _, use := range []struct{ method, what, body string }{
+		{"POST", "beat", `{"seq":9000000000000000}`}, {"POST", "logs", `{"pieces":[]}`}, {"GET", "artifact", ""},
+		{"POST", "outputs", fmt.Sprintf(`{"name":"x","size":1,"sha256":%q}`, out.SHA256)},
+	} {
+		if got := s.status(a.current(), use.method, fmt.Sprintf("/v1/attempts/%d/%d/%s", ref.JobID, ref.Lease, use.what), use.body); got != 401 {
+			t.Errorf("%s after the end is answered %d", use.what, got)
+		}
+	}
+	if got, err := s.st.Outputs(ctx, "default", ref.JobID); err != nil || len(got) != 1 || got[0].Output != there {
+		t.Error(got, err)
+	}
+	if ws, err := s.st.Workers(ctx, true); err != nil || len(ws) != 1 || ws[0].Lost || ws[0].EndedAt.IsZero() {
+		t.Error("the session did not end with its job", ws, err)
+	}
+}
+
+func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	_, one, a := s.claimed()
+	_, two, b := s.claimed()
+	keys, err := s.st.SigningKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(j belfry.LeasedJob, lease int64) string {
+		return fmt.Sprintf("/v1/attempts/%d/%d/beat", j.Job.ID, lease)
+	}
+	mine := path(one, one.Job.Lease)
+	forged := func(k belfry.SigningKey, session string, at time.Time) string {
+		token, err := attempttoken.Sign(k, attempttoken.Right{Ref: belfry.Ref{JobID: one.Job.ID, Lease: one.Job.Lease}, Session: session}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	own := strings.Split(a.current(), ".")
+	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + own[1] + "."
+	for name, c := range map[string]struct {
+		token, method, path, body string
+	}{
+		"its own beat under another job":     {b.current(), "POST", mine, `{"seq":1}`},
+		"under another lease":                {a.current(), "POST", path(one, two.Job.Lease), `{"seq":1}`},
+		"a worker's token":                   {"worker", "POST", mine, `{"seq":1}`},
+		"no algorithm":                       {none, "POST", mine, `{"seq":1}`},
+		"a key of somebody else":             {forged(belfry.SigningKey{ID: keys[0].ID, Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
+		"a key that nobody knows":            {forged(belfry.SigningKey{ID: "x", Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
+		"another session under our own key":  {forged(keys[0], two.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
+		"an old one":                         {forged(keys[0], one.Job.Session, s.clock.Now().Add(-16*time.Minute)), "POST", mine, `{"seq":1}`},
+		"one from a clock ten minutes ahead": {forged(keys[0], one.Job.Session, s.clock.Now().Add(10*time.Minute)), "POST", mine, `{"seq":1}`},
+		"jobs":                               {a.current(), "GET", "/v1/jobs", ""},
+		"its own job":                        {a.current(), "GET", fmt.Sprintf("/v1/jobs/%d", one.Job.ID), ""},
+		"claims":                             {a.current(), "POST", "/v1/sessions/" + one.Job.Session + "/claim", `{"want":{"default":1}}`},
+		"finishes of its session":            {a.current(), "POST", "/v1/sessions/" + one.Job.Session + "/finish", `{"attempts":[]}`},
+		"its session's end":                  {a.current(), "DELETE", "/v1/sessions/" + one.Job.Session, ""},
+		"tokens":                             {a.current(), "POST", "/v1/tokens", `{"name":"x","scopes":["admin"]}`},
+	} {
+		if got := s.status(c.token, c.method, c.path, c.body); got != 401 {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+	if got := s.status(a.current(), "POST", mine, `{"seq":1}`); got != 200 {
+		t.Errorf("its own beat: %d", got)
+	}
+	if got := s.status(a.current(), "POST", mine, `{"seq":1}`); got != 409 {
+		t.Errorf("the same beat again: %d", got)
+	}
+}
+
+func TestAZombieIsToldAndItsReportRefused(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	session, job, a := s.claimed()
+	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+	s.move(36 * time.Second)
+	if _, err := s.st.ReleaseLost(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.take()
+	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Lost {
+		t.Errorf("%+v, %v", r, err)
+	}
+	done, err := a.Finish(ctx, session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+	if err != nil || !done[0].Stale {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := s.status(a.current(), "POST", fmt.Sprintf("/v1/attempts/%d/%d/finish", ref.JobID, ref.Lease), `{"outcome":"ok"}`); got != 409 {
+		t.Errorf("a late report is answered %d", got)
+	}
+	audit, err := s.st.Audit(ctx, belfry.AuditFilter{Noun: "job"})
+	if err != nil || len(audit.Items) != 1 || audit.Items[0].Actor != fmt.Sprintf("attempt:%d/%d", ref.JobID, ref.Lease) {
+		t.Errorf("%+v, %v", audit, err)
+	}
+}
+
+func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	session, job, a := s.claimed()
+	if err := s.st.DrainWorker(ctx, session.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Renew(ctx, session.ID, nil); err != nil || !r.Drain || len(r.Cancel) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := s.st.CancelJobs(ctx, "default", belfry.Selection{IDs: []int64{job.Job.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Renew(ctx, session.ID, nil); err != nil || len(r.Cancel) != 1 || r.Cancel[0].JobID != job.Job.ID {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	session, job, _ := s.claimed()
+	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+	if r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref}); err != nil || len(r.Tokens) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	age := func() {
+		s.api.signing.mu.Lock()
+		defer s.api.signing.mu.Unlock()
+		was := s.api.signing.issued[ref]
+		was.at = was.at.Add(-attempttoken.Life/2 - time.Second)
+		s.api.signing.issued[ref] = was
+	}
+	age()
+	r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref})
+	if err != nil || r.Tokens[ref.JobID] == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := s.status(r.Tokens[ref.JobID], "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), `{"seq":1}`); got != 200 {
+		t.Errorf("the new token is answered %d", got)
+	}
+	age()
+	if _, err := s.worker.Finish(ctx, session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref}); err != nil || len(r.Tokens) != 0 {
+		t.Errorf("an attempt that ended gets a token: %+v, %v", r, err)
+	}
+}

@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// AttemptClient is a [belfry.Broker] for just one attempt: the session and the
+// job are handed over by whoever claimed them, and all it holds is the
+// attempt's own token. Whoever steals that can do to the attempt what it could
+// do itself, and nothing else.
+//
+// OpenSession renews before it answers, so that the session's time counts from
+// then. Claim hands the job out once, and waits in vain from then on. Renew is
+// the attempt's heartbeat, and takes over the new tokens that come with it.
+// CloseSession does nothing: a session that was opened with Once ends with the
+// report.
+type AttemptClient struct {
+	client  *Client
+	session belfry.Session
+	job     belfry.LeasedJob
+	ref     belfry.Ref
+
+	seq     atomic.Int64
+	claimed atomic.Bool
+	over    atomic.Bool // the report was answered
+
+	mu    sync.Mutex
+	token string
+}
+
+var _ belfry.Broker = (*AttemptClient)(nil)
+
+// NewAttemptClient makes a client for an attempt that was claimed. It does not
+// call the server yet.
+func NewAttemptClient(server string, session belfry.Session, job belfry.LeasedJob, o ClientOptions) (*AttemptClient, error) {
+	if job.Token == "" {
+		return nil, belfry.InvalidField("token", "", "is missing", "only programs that were claimed through a server have one")
+	}
+	client, err := NewClient(server, job.Token, o)
+	if err != nil {
+		return nil, err
+	}
+	a := &AttemptClient{
+		client: client, session: session, job: job, token: job.Token,
+		ref: belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease},
+	}
+	client.fresh = a.current
+	// Numbers must grow over a restart of the process that counts them.
+	a.seq.Store(time.Now().UnixMicro())
+	return a, nil
+}
+
+func (a *AttemptClient) current() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.token
+}
+
+func (a *AttemptClient) path(more string) string {
+	return fmt.Sprintf("/v1/attempts/%d/%d/%s", a.ref.JobID, a.ref.Lease, more)
+}
+
+// only refuses what is about another session.
+func (a *AttemptClient) only(session string) error {
+	if session == a.session.ID {
+		return nil
+	}
+	return belfry.Errorf(belfry.Unauthorized, "session %s has ended", shorten(session))
+}
+
+// OpenSession answers the session that was handed over, if it can be renewed.
+func (a *AttemptClient) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
+	beat, err := a.beat(ctx)
+	if err != nil {
+		return belfry.Session{}, err
+	}
+	if beat.TTL > 0 {
+		a.session.TTL = beat.TTL
+	}
+	return a.session, nil
+}
+
+// Claim hands the job out the first time that its queue is asked for.
+func (a *AttemptClient) Claim(ctx context.Context, c belfry.ClaimRequest) (belfry.Claim, error) {
+	empty := belfry.Claim{Jobs: []belfry.LeasedJob{}}
+	if err := a.only(c.Session); err != nil {
+		return empty, err
+	}
+	if c.Want[a.job.Job.Queue] > 0 && a.claimed.CompareAndSwap(false, true) {
+		return belfry.Claim{Lease: a.ref.Lease, Jobs: []belfry.LeasedJob{a.job}}, nil
+	}
+	return empty, pause(ctx, min(c.Wait, belfry.MaxClaimWait).D())
+}
+
+// Renew is the attempt's heartbeat.
+func (a *AttemptClient) Renew(ctx context.Context, session string, _ []belfry.Ref) (belfry.Renewal, error) {
+	if err := a.only(session); err != nil {
+		return belfry.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
+	}
+	if a.over.Load() {
+		return belfry.Renewal{Drain: true}, nil
+	}
+	beat, err := a.beat(ctx)
+	switch {
+	case belfry.CodeOf(err) == belfry.Unauthorized && !a.over.Load():
+		return belfry.Renewal{Lost: true}, nil
+	case err != nil:
+		return belfry.Renewal{}, err
+	}
+	out := belfry.Renewal{Drain: beat.Action == belfry.BeatDrain}
+	if beat.Action == belfry.BeatCancel {
+		out.Cancel = []belfry.Ref{a.ref}
+	}
+	return out, nil
+}
+
+// beat is never repeated under its number: a try that was lost may have
+// arrived.
+func (a *AttemptClient) beat(ctx context.Context) (belfry.AttemptBeat, error) {
+	var out belfry.AttemptBeat
+	err := a.client.do(ctx, ask{
+		method: http.MethodPost, path: a.path("beat"), timeout: renewTimeout, renewal: true, body: beatNumber{Seq: a.seq.Add(1)},
+	}, &out)
+	if belfry.CodeOf(err) == belfry.Conflict {
+		// This machine's clock was set back before the process that counts was
+		// started again. Far ahead is as good as one ahead.
+		a.seq.Add(time.Hour.Microseconds())
+	}
+	if err == nil && out.Token != "" {
+		a.mu.Lock()
+		a.token = out.Token
+		a.mu.Unlock()
+	}
+	return out, err
+}
+
+// Finish reports what came of the attempt. A lease that was lost is stale, as
+// with any broker; so is a report that differs from one that was accepted.
+func (a *AttemptClient) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if err := a.only(session); err != nil {
+		return nil, err
+	}
+	out := make([]belfry.Finished, len(fs))
+	for i, f := range fs {
+		out[i] = belfry.Finished{Ref: f.Ref, Stale: true}
+		if f.Ref != a.ref {
+			continue
+		}
+		var done belfry.Finished
+		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("finish"), body: f, again: true}, &done)
+		switch belfry.CodeOf(err) {
+		case "":
+			out[i] = done
+		case belfry.Conflict, belfry.Unauthorized:
+		default:
+			return nil, err
+		}
+		a.over.Store(true)
+	}
+	return out, nil
+}
+
+// Append keeps pieces of the attempt's log.
+func (a *AttemptClient) Append(ctx context.Context, session string, ls []belfry.LogPiece) error {
+	if err := a.only(session); err != nil {
+		return err
+	}
+	for chunk := range chunks(ls, sizeOfPiece) {
+		err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: attemptLog{Pieces: chunk}, again: true}, nil)
+		if belfry.CodeOf(err) == belfry.Unauthorized {
+			return nil // as pieces under a stale lease are dropped anywhere
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CloseSession implements [belfry.Broker].
+func (a *AttemptClient) CloseSession(context.Context, string) error { return nil }
+
+// DeclareOutput announces a file that the attempt leaves, and answers where to
+// send it, or nil when its bytes are there.
+func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error) {
+	if err := a.only(session); err != nil || ref != a.ref {
+		return nil, belfry.Errorf(belfry.Unauthorized, "this is another attempt")
+	}
+	var place outputPlace
+	err := a.client.do(ctx, ask{method: http.MethodPost, path: a.path("outputs"), body: o, again: true}, &place)
+	return place.Link, err
+}
+
+// ArtifactLink is a fresh link to the program.
+func (a *AttemptClient) ArtifactLink(ctx context.Context) (belfry.SignedRequest, error) {
+	return get[belfry.SignedRequest](ctx, a.client, a.path("artifact"), nil)
+}
+
+// Server is the address that the client talks to.
+func (a *AttemptClient) Server() string { return a.client.Server() }
+
+// CloseIdleConnections gives back connections that no call uses.
+func (a *AttemptClient) CloseIdleConnections() { a.client.CloseIdleConnections() }
