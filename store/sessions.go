@@ -276,7 +276,8 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		n, err := c.tx.Exec(ctx, `
 			update sessions
 			set ended_at = $1, lost = 1
-			where id in (select id from sessions where ended_at = 0 and expires_at < $2`+s.sql.SkipLocked("sessions")+`)`, micros(c.now), micros(c.now.Add(-belfry.LostGrace)))
+			where id in (select id from sessions where ended_at = 0 and expires_at < $2 and ttl <= $3`+s.sql.SkipLocked("sessions")+`)`,
+			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds())
 		if err != nil {
 			return err
 		}
@@ -303,6 +304,35 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		return nil
 	})
 	return out, err
+}
+
+// sight is since when this process looks for lost sessions without a gap.
+type sight struct {
+	mu          sync.Mutex
+	since, last time.Duration // by Options.Monotonic
+	begun       bool
+}
+
+// sightGap is a time without a look after which nobody can say who renewed
+// meanwhile. An engine looks every two seconds.
+const sightGap = 15 * time.Second
+
+// sees is for how long renewals could have been seen: this process ran and
+// found the database. A session is only given up when that was its whole
+// life, so that workers that could not reach anybody are not taken for dead
+// together.
+func (c *change) sees() time.Duration {
+	if c.s.opt.Monotonic == nil {
+		return belfry.MaxSessionTTL.D()
+	}
+	now := c.s.opt.Monotonic()
+	c.s.sight.mu.Lock()
+	defer c.s.sight.mu.Unlock()
+	if !c.s.sight.begun || now-c.s.sight.last > sightGap {
+		c.s.sight.since, c.s.sight.begun = now, true
+	}
+	c.s.sight.last = now
+	return now - c.s.sight.since
 }
 
 // giveBack settles a bounded part of what is leased to a session that has

@@ -105,6 +105,7 @@ type Store struct {
 	hearing hearing
 
 	floors floors
+	sight  sight
 	gather gathering
 
 	demands demands

@@ -6,40 +6,50 @@ import (
 )
 
 // lease is how long a session may act, by this machine's monotonic clock: from
-// the sending of the last renewal that was accepted, for the length of the
-// lease less a margin. Counting from the sending, not the answer, keeps it
-// shorter than what the broker grants. When it ends, the fence falls, for good.
+// the sending of the last renewal that was accepted. Counting from the sending,
+// not the answer, keeps it shorter than what the broker grants.
+//
+// It ends in two steps, both for good. First what runs is asked to stop; then
+// the fence falls, and it is killed. Of a session of 30 s, 22 are for work and 5
+// for stopping, and 3 are left for a machine that is slow to kill.
 type lease struct {
-	length time.Duration
-	fence  func()
+	ttl   time.Duration
+	warn  func() // what runs has to stop
+	fence func() // and has to be gone
 
-	mu    sync.Mutex
-	end   time.Time
-	over  bool
-	timer *time.Timer
+	mu     sync.Mutex
+	sent   time.Time
+	over   bool
+	fallen bool
+	timer  *time.Timer
 }
 
-// leaseMargin is the part of a session's time in which the worker stops
-// everything, so that nothing runs when the broker's time is over.
-const leaseMargin = 10
+// The parts of a session's time, in thirtieths.
+const (
+	workPart = 22
+	stopPart = 27
+	allParts = 30
+)
 
-func newLease(sent time.Time, ttl time.Duration, fence func()) *lease {
-	l := &lease{length: ttl - ttl/leaseMargin, fence: fence}
-	l.end = sent.Add(l.length)
-	l.timer = time.AfterFunc(time.Until(l.end), l.check)
+func newLease(sent time.Time, ttl time.Duration, warn, fence func()) *lease {
+	l := &lease{ttl: ttl, warn: warn, fence: fence, sent: sent}
+	l.timer = time.AfterFunc(time.Until(l.at(workPart)), l.check)
 	return l
 }
+
+// at is when a part of the session's time has passed.
+func (l *lease) at(part time.Duration) time.Time { return l.sent.Add(l.ttl * part / allParts) }
 
 // extend counts from a renewal sent at that time. It reports whether the lease
 // still held: an answer that comes after the end changes nothing.
 func (l *lease) extend(sent time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over || !time.Now().Before(l.end) {
+	if l.over || !time.Now().Before(l.at(workPart)) {
 		return false
 	}
-	l.end = sent.Add(l.length)
-	l.timer.Reset(time.Until(l.end))
+	l.sent = sent
+	l.timer.Reset(time.Until(l.at(workPart)))
 	return true
 }
 
@@ -48,16 +58,32 @@ func (l *lease) extend(sent time.Time) bool {
 func (l *lease) holds() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.over && time.Now().Before(l.end)
+	return !l.over && time.Now().Before(l.at(workPart))
+}
+
+// ended reports that work had to stop for want of a renewal.
+func (l *lease) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // check is the timer's. It may have been set off just before an extension.
 func (l *lease) check() {
 	l.mu.Lock()
-	fell := !l.over && !time.Now().Before(l.end)
-	l.over = l.over || fell
+	now := time.Now()
+	warn := !l.over && !now.Before(l.at(workPart))
+	l.over = l.over || warn
+	falls := l.over && !l.fallen && !now.Before(l.at(stopPart))
+	l.fallen = l.fallen || falls
+	if l.over && !l.fallen {
+		l.timer.Reset(time.Until(l.at(stopPart)))
+	}
 	l.mu.Unlock()
-	if fell {
+	if warn {
+		l.warn()
+	}
+	if falls {
 		l.fence()
 	}
 }
@@ -66,6 +92,6 @@ func (l *lease) check() {
 func (l *lease) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.over, l.fallen = true, true
 	l.timer.Stop()
 }

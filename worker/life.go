@@ -30,6 +30,7 @@ type life struct {
 	end  context.CancelCauseFunc
 
 	drain   atomic.Bool
+	busy    chan struct{} // something is held, where nothing was
 	claimed atomic.Int64
 	claims  patience.Outage // guarded by mu
 
@@ -46,7 +47,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{worker: w, session: s, held: map[belfry.Ref]*attempt{}}
+	l := &life{worker: w, session: s, held: map[belfry.Ref]*attempt{}, busy: make(chan struct{}, 1)}
 	l.claims = patience.Outage{Log: w.log, What: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
@@ -60,7 +61,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 		lane.once = once
 		l.lanes = append(l.lanes, lane)
 	}
-	l.lease = newLease(sent, l.ttl(), l.fence)
+	l.lease = newLease(sent, l.ttl(), l.warn, l.fence)
 	return l, nil
 }
 
@@ -95,7 +96,8 @@ func (l *life) serve(ctx context.Context) (err error) {
 	defer loop.Wait()
 	defer stopRenewing()
 	err = l.runLanes(ctx)
-	if l.lost() {
+	if l.lost() || l.lease.ended() { // all that ran has stopped, so there is nothing to wait for
+		l.lose(ErrLost)
 		l.worker.options.Observer.Lost(l.holding())
 		return ErrLost
 	}
@@ -107,7 +109,7 @@ func (l *life) serve(ctx context.Context) (err error) {
 func (l *life) runLanes(ctx context.Context) error {
 	claims, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(l.gone, stop)()
+	defer context.AfterFunc(l.work, stop)() // ends when the session must stop, or is lost
 	ended := make(chan struct{})
 	var grace sync.WaitGroup
 	grace.Go(func() { l.limitGrace(ctx, ended) })
@@ -167,12 +169,16 @@ func (l *life) leave(ctx context.Context) error {
 	return l.worker.options.Broker.CloseSession(closing, l.session.ID)
 }
 
-// fence falls when the lease has ended without a renewal.
-func (l *life) fence() {
+// warn stops what runs, gently, because the lease ends without a renewal.
+// What comes of it is not reported: somebody else may be asked for it.
+func (l *life) warn() {
 	l.worker.log.Warn("session could not be renewed in time, stopping its jobs",
 		"session", l.session.ID, "jobs", l.holding())
-	l.lose(ErrLost)
+	l.end(ErrLost)
 }
+
+// fence falls when what runs must be gone.
+func (l *life) fence() { l.lose(ErrLost) }
 
 // giveUp ends the life because the broker says that its session is over.
 func (l *life) giveUp(why string) {
@@ -212,6 +218,9 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 	l.claimed.Add(int64(len(c.Jobs)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.held) == 0 {
+		signal(l.busy)
+	}
 	attempts := make([]*attempt, len(c.Jobs))
 	for i := range c.Jobs {
 		attempts[i] = newAttempt(lane, &c.Jobs[i], c.Lease, now)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -12,10 +13,21 @@ import (
 // broker nudges.
 const nudgeFloor = 20 * time.Millisecond
 
+// busyFloor is how old the last renewal is at least when one is made because
+// the first job of an idle worker has arrived.
+const busyFloor = time.Second
+
 // renew keeps the session alive until the context ends: three times per lease,
-// at once when nudged, and sooner again when a renewal fails.
+// at once when nudged, and sooner again when a renewal fails. A broker that
+// cannot nudge is elsewhere, and is asked six times per lease, every 5 s of the
+// usual 30, and when an idle worker has got a job: that is how it learns that a
+// job is to end, and how the broker learns that the job has arrived.
 func (l *life) renew(ctx context.Context) {
-	every := l.ttl() / 3
+	every, busy := l.ttl()/3, (<-chan struct{})(nil)
+	if _, nudges := l.worker.options.Broker.(belfry.Nudger); !nudges {
+		every, busy = l.ttl()/6, l.busy
+	}
+	var last time.Time
 	failed := patience.Backoff{First: l.ttl() / 50, Most: l.ttl() / 10}
 	renewals := patience.Outage{Log: l.worker.log, What: "session cannot be renewed"}
 	timer := time.NewTimer(every)
@@ -33,7 +45,12 @@ func (l *life) renew(ctx context.Context) {
 			// Asked for again before the renewal, so that no nudge falls
 			// between, whether the channel is closed or sent on.
 			nudged = l.nudged()
+		case <-busy:
+			if time.Since(last) < busyFloor {
+				continue
+			}
 		}
+		last = time.Now()
 		err := l.renewOnce(ctx)
 		if ctx.Err() != nil {
 			return
@@ -48,7 +65,8 @@ func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.
 		return failed.Next()
 	}
 	failed.Reset()
-	return every
+	// A tenth more or less, so that workers that began together part.
+	return every - every/10 + rand.N(every/5+1)
 }
 
 // nudged is nil, which never wakes, for a broker without the ability.
@@ -60,6 +78,10 @@ func (l *life) nudged() <-chan struct{} {
 }
 
 func (l *life) renewOnce(ctx context.Context) error {
+	if !l.lease.holds() { // to renew now would keep jobs with a session that has given them up
+		l.lease.check()
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
 	defer cancel()
 	sent := time.Now()

@@ -31,8 +31,7 @@ func init() {
 		want(b, "lost", r.Lost, false)
 		want(b, "told to end", len(r.Cancel), 0)
 		b.wantState(j.ID, belfry.JobRunning)
-		b.clock.Move(lost)
-		want(b, "released once it is lost", b.release(), 1)
+		want(b, "released once it is lost", b.lose(), 1)
 	})
 
 	addNodes("what was written after the clock was set is left as it is, whoever notices late", func(b *bench, nodes []*store.Store) {
@@ -57,8 +56,7 @@ func init() {
 			}
 			ok(b, b.st.CloseSession(b.ctx, fresh.ID))
 		}
-		b.clock.Move(lost)
-		want(b, "released once it is lost", b.release(), 1)
+		want(b, "released once it is lost", b.lose(), 1)
 	})
 
 	addNodes("a renewal that comes first after the clock was set forward ends nothing", func(b *bench, nodes []*store.Store) {

@@ -1,0 +1,41 @@
+package worker
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestALeaseEndsInTwoSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var warned, fell time.Duration
+		l := newLease(begun, 30*time.Second, func() { warned = time.Since(begun) }, func() { fell = time.Since(begun) })
+		time.Sleep(20 * time.Second)
+		if !l.extend(begun.Add(10*time.Second)) || !l.holds() || l.ended() {
+			t.Fatal("a renewal in time does not extend it")
+		}
+		time.Sleep(13 * time.Second)
+		if l.extend(begun.Add(32 * time.Second)) {
+			t.Error("an answer after the end extends it")
+		}
+		time.Sleep(time.Minute)
+		if warned != 32*time.Second || fell != 37*time.Second {
+			t.Errorf("asked to stop after %s and killed after %s, want 22s and 27s after the renewal that was sent at 10s", warned, fell)
+		}
+		if l.holds() || !l.ended() {
+			t.Error("it holds after its end")
+		}
+	})
+}
+
+func TestALeaseThatIsStoppedWarnsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLease(time.Now(), 30*time.Second, func() { t.Error("warned") }, func() { t.Error("fell") })
+		time.Sleep(time.Second)
+		l.stop()
+		time.Sleep(time.Minute)
+	})
+}
