@@ -251,6 +251,9 @@ func (c ClaimRequest) Validate() error {
 			p.addf("want."+name, n, "is outside 0 to %d", MaxBatch)
 		}
 	}
+	if len(c.Tickets) > MaxTickets {
+		p.addf("tickets", len(c.Tickets), "has more than %d entries", MaxTickets)
+	}
 	if len(c.Want) > MaxQueues {
 		p.addf("want", len(c.Want), "has more than %d entries", MaxQueues)
 	}

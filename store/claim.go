@@ -21,7 +21,7 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	for {
 		woken := s.awaken(r)
 		c, limited, err := s.claim(ctx, r)
-		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 {
+		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
 			return c, err
 		}
 		if limited && freed == nil { // taken before the next look, which is at once
@@ -72,6 +72,10 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 	err = s.write(ctx, "claim", func(c *change) error {
 		out, limited = belfry.Claim{Jobs: []belfry.LeasedJob{}}, false
 		session, err := c.session(r.Session)
+		if err == nil && len(r.Tickets) > 0 {
+			out, err = c.claimShown(session, r)
+			return err
+		}
 		if err != nil || session.Drain {
 			return err
 		}

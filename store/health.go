@@ -73,6 +73,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, c.now.Add(-keepAudit)},
 			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
 			{`delete from attempt_details where seq in (select seq from attempt_details where at <= $1 order by at limit $2)`, c.now.Add(-s.opt.Keep.Age)},
+			{`delete from tickets where job_id in (select job_id from tickets where next_at <= $1 order by next_at limit $2)`, c.now.Add(-keepTickets)},
 			{`delete from outputs where seq in (select seq from outputs where at <= $1 order by at limit $2)`, c.now.Add(-s.opt.Keep.Age)},
 			{`delete from outputs where seq in (select seq from outputs where confirmed = 0 and at <= $1 order by at limit $2)`, c.now.Add(-belfry.MaxTimeout.D() - keepOpen)},
 		} {

@@ -124,17 +124,23 @@ type picking struct {
 }
 
 func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
-	cond := &where{}
+	cond := c.runnableBy(w, met)
 	cond.and("queue = ?", q.Name)
+	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now()}
+	p.from, p.marked = c.s.water.begin(p.key, c.now)
+	return p
+}
+
+// runnableBy is the condition that a session can run a job.
+func (c *change) runnableBy(w belfry.WorkerState, met []int64) *where {
+	cond := &where{}
 	cond.namespace("namespace", w.Namespace)
 	cond.conds = append(cond.conds, runnable(w))
 	if slices.Contains(w.Kinds, belfry.KindFunc) {
 		cond.and(`(kind <> 'func' or `+c.sql.In("task", len(cond.args)+1)+`)`, c.sql.List(w.Funcs))
 	}
 	c.meets(cond, met)
-	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now()}
-	p.from, p.marked = c.s.water.begin(p.key, c.now)
-	return p
+	return cond
 }
 
 // picked notes how far the look went, and whether it ended because it had found

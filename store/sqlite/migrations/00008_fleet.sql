@@ -54,3 +54,17 @@ create table signing_keys (
 	sealed     text not null, -- the seed, and how it is kept
 	created_at integer not null
 );
+
+-- Jobs that a broker rings for. A ticket is good for one claim of its job,
+-- after the lease that it names as the last one that ended.
+create table tickets (
+	job_id      integer primary key,
+	lease       integer not null,
+	secret_hash text not null,
+	queue       text not null,
+	rings       integer not null,
+	next_at     integer not null -- when to ring again, if nobody came
+);
+
+create index tickets_queue on tickets (queue, next_at);
+create index tickets_next on tickets (next_at);
