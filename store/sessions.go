@@ -310,11 +310,13 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 type sight struct {
 	mu          sync.Mutex
 	since, last time.Duration // by Options.Monotonic
+	rest        time.Duration // between the last two looks
 	begun       bool
 }
 
 // sightGap is a time without a look after which nobody can say who renewed
-// meanwhile. An engine looks every two seconds.
+// meanwhile, unless looks are that far apart anyway. An engine looks every two
+// seconds.
 const sightGap = 15 * time.Second
 
 // sees is for how long renewals could have been seen: this process ran and
@@ -328,10 +330,14 @@ func (c *change) sees() time.Duration {
 	now := c.s.opt.Monotonic()
 	c.s.sight.mu.Lock()
 	defer c.s.sight.mu.Unlock()
-	if !c.s.sight.begun || now-c.s.sight.last > sightGap {
+	rest := time.Duration(0)
+	if c.s.sight.begun {
+		rest = now - c.s.sight.last
+	}
+	if !c.s.sight.begun || rest > max(sightGap, 2*c.s.sight.rest) {
 		c.s.sight.since, c.s.sight.begun = now, true
 	}
-	c.s.sight.last = now
+	c.s.sight.last, c.s.sight.rest = now, rest
 	return now - c.s.sight.since
 }
 
