@@ -17,7 +17,7 @@ func claimed(t *testing.T) (b *brokertest.Broker, session string, ref belfry.Ref
 	b = brokertest.New()
 	b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
 	b.Enqueue(belfry.NewJob{Task: "prog"})
-	s, err := b.OpenSession(t.Context(), belfry.WorkerInfo{Name: "dead", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
+	s, err := b.OpenSession(t.Context(), belfry.WorkerInfo{Name: "dead", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
 	check(t, err)
 	c, err := b.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
 	check(t, err)
@@ -46,7 +46,7 @@ func (never) Execute(context.Context, Run) belfry.Finish { panic("nothing is to 
 func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	t.Helper()
 	s := openSpool(t, dir)
-	w, err := New(Options{Broker: b, Spool: s, Executors: map[belfry.Kind]Executor{belfry.KindHTTP: never{}}})
+	w, err := New(Options{Broker: b, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindHTTP: never{}}})
 	check(t, err)
 	_, err = w.RunOnce(t.Context())
 	check(t, err)
@@ -130,7 +130,7 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 		_, _ = io.WriteString(r.Stdout, "x")
 		return belfry.Finish{Outcome: belfry.OutcomeOK}
 	})
-	w, err := New(Options{Broker: b, Spool: s, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
+	w, err := New(Options{Broker: b, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
 	check(t, err)
 	n, err := w.RunOnce(t.Context())
 	check(t, err)
