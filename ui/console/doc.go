@@ -52,6 +52,8 @@
 //	command  (.Command method path body word...): an action as curl and CLI
 //	strip    a strip, made in Go: the last results
 //	steps    []step, made in Go
+//	search   a search, made in Go: the input of a language of terms
+//	in-namespace  what a form with method get needs to stay in its namespace
 //	chart    a chart, made in Go: a table that chart.js draws
 //
 // Tables with the class cards become cards on a phone; their cells name their

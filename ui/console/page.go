@@ -88,6 +88,11 @@ func (p *page) render(name string) {
 // The link is one of [page.Link].
 func (p *page) done(link, format string, args ...any) error {
 	p.setFlash(flash{Text: fmt.Sprintf(format, args...)})
+	return p.seeOther(link)
+}
+
+// seeOther goes on to a page.
+func (p *page) seeOther(link string) error {
 	http.Redirect(p.w, p.r, link, http.StatusSeeOther)
 	return nil
 }

@@ -293,3 +293,20 @@ func (r chartRow) Attr() string { return r.At.UTC().Format(time.RFC3339) }
 
 // Text is the instant for people.
 func (r chartRow) Text() string { return r.At.UTC().Format("2 Jan 15:04") }
+
+// search is the input of a search in a language of terms, with its help and
+// with what is wrong with what was written.
+type search struct {
+	Action, Namespace string
+	Label, Text, Like string
+	Most              int // bytes
+	Faults            []belfry.FieldError
+	Terms             []searchTerm
+}
+
+// searchTerm is an example of a term, and what it finds.
+type searchTerm struct{ Like, Means string }
+
+// Elsewhere reports that pages show another namespace than one's own, which
+// forms that lead to a page then name in a field, by the part "in-namespace".
+func (p *page) Elsewhere() bool { return p.Namespace != p.home() }
