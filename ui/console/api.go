@@ -19,6 +19,10 @@ type API interface {
 	queueAPI
 	cycleAPI
 	cycleFormAPI
+	jobsAPI
+	jobAPI
+	auditAPI
+	taskAPI
 }
 
 type whoAPI interface {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
 // everyPage is what TestEveryPage looks at, after site.fill: each page in both
@@ -29,6 +30,30 @@ var everyPage = []struct {
 	{name: "no-cycle", path: "/cycles/nothing", says: []string{"Not here"}, status: 404},
 
 	{name: "parts", path: "/parts", says: []string{"Latency, stacked", "has no minute 61", "1 min 30 s", "handed back"}},
+	{name: "jobs", path: "/jobs", says: []string{"All", "broken", "the disk is full", "With the selected", "How to search"}},
+	{name: "jobs-empty", path: "/jobs?namespace=nobody", says: []string{"There is no job yet."}},
+	{name: "jobs-all", path: "/jobs?namespace=*", says: []string{"in default"}},
+	{name: "jobs-state", path: "/jobs?q=task%3Alater+state%3Aready", says: []string{"later", "ready", "Cancel all"}},
+	{name: "jobs-none", path: "/jobs?q=task%3Anothing", says: []string{"No job is like that."}},
+	{name: "jobs-wrong", path: "/jobs?q=state%3Abroken+zince%3A2h", says: []string{"is not a job state", "zince:2h", "All jobs"}, status: 422},
+	{name: "jobs-dry-run", path: "/jobs/bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Do nothing"}, scope: belfry.ScopeOperate},
+	{name: "jobs-dry-run-none", path: "/jobs/bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be redriven."}, scope: belfry.ScopeOperate},
+	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Redrive", "How it went", "builder"}},
+	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel", "so far"}},
+	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "What to do"}},
+	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
+	{name: "job-new", path: "/jobs/new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: belfry.ScopeOperate},
+	{name: "job-like", path: "/jobs/new?like=2", says: []string{"Enqueue a job like 2"}, scope: belfry.ScopeOperate},
+	{name: "dead", path: "/dead", says: []string{"1 dead job", "the disk is full", "Redrive"}},
+	{name: "dead-none", path: "/dead?q=task%3Ahello", says: []string{"No job is dead."}},
+	{name: "audit", path: "/audit", says: []string{"create", "hourly", "token:"}},
+	{name: "audit-none", path: "/audit?actor=nobody", says: []string{"Nothing was changed like that."}},
+	{name: "audit-wrong", path: "/audit?since=never", says: []string{"is not a time"}, status: 422},
+	{name: "tasks", path: "/tasks", says: []string{"hello", "func", "later"}},
+	{name: "tasks-empty", path: "/tasks?namespace=nobody", says: []string{"There is no task yet."}},
+	{name: "task", path: "/tasks/hello", says: []string{"hourly", "How it runs", "Newest jobs", "running"}},
+	{name: "task-new", path: "/tasks/new", says: []string{"Make a task"}, scope: belfry.ScopeAdmin},
+	{name: "task-edit", path: "/tasks/hello/edit", says: []string{"Edit task hello"}, scope: belfry.ScopeAdmin},
 	{name: "not-here", path: "/nowhere", says: []string{"Not here", "Go back"}, status: 404},
 	{name: "no-queue", path: "/queues/nothing", says: []string{"Not here"}, status: 404},
 }
@@ -44,21 +69,28 @@ func TestEveryPage(t *testing.T) {
 			b.Visit(s.url + tt.path)
 			b.Shows(tt.says...)
 			b.Until(`[...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
-			for _, as := range []struct {
-				scheme string
-				width  int
-			}{{"light", 1200}, {"dark", 1200}, {"light", 360}} {
-				b.Emulate(as.scheme, as.width)
-				b.Layout()
-				picture(b, fmt.Sprintf("%s-%s-%d", tt.name, as.scheme, as.width))
-				b.Quiet(s.url, tt.status)
-				if as.width > 600 {
-					b.Axe()
-				}
-			}
+			look(b, s, tt.name, tt.status)
 		})
 	}
 	b.T = t
+}
+
+// look looks at a page in both themes and on a phone.
+func look(b *browser.Tab, s *site, name string, statuses ...int) {
+	b.T.Helper()
+	for _, as := range []struct {
+		scheme string
+		width  int
+	}{{"light", 1200}, {"dark", 1200}, {"light", 360}} {
+		b.Emulate(as.scheme, as.width)
+		b.Layout()
+		picture(b, fmt.Sprintf("%s-%s-%d", name, as.scheme, as.width))
+		b.Quiet(s.url, statuses...)
+		if as.width > 600 {
+			b.Axe()
+		}
+	}
+	b.Emulate("light", 1200)
 }
 
 func TestEveryPageWithoutRights(t *testing.T) {

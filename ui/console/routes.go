@@ -24,6 +24,7 @@ var routes = func() []route {
 		homeRoutes,
 		queueRoutes,
 		cycleRoutes, cycleFormRoutes,
+		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
 	)
 }
 
@@ -38,6 +39,7 @@ var navigation = []navItem{
 	{"Home", "", "h"},
 	{"Schedules", "schedules", "s"},
 	{"Jobs", "jobs", "j"},
+	{"Tasks", "tasks", "t"},
 	{"Monitors", "monitors", "m"},
 	{"Cycles", "cycles", "c"},
 	{"Programs", "programs", "p"},

@@ -4,8 +4,14 @@ import './time.js';
 import './keys.js';
 import {follow} from './live.js';
 
+document.documentElement.classList.add('scripted');
 follow();
 for (const table of document.querySelectorAll('[data-chart]')) {
   const {draw} = await import('./chart.js');
   draw(table);
+}
+if (document.querySelector('[data-checks], [data-copies], [data-json], [data-go-on]')) await import('./jobs.js');
+for (const box of document.querySelectorAll('[data-log]')) {
+  const {log} = await import('./log.js');
+  log(box);
 }

@@ -1,0 +1,123 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestInk(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain <b>":                                         "[:plain <b>]",
+		"\x1b[31mred\x1b[0m no":                             "[ink-red:red] [: no]",
+		"\x1b[1;4;92mall\x1b[22;24;39m no":                  "[ink-green ink-bold ink-underline:all] [: no]",
+		"\x1b[38;5;196mr\x1b[38;2;0;0;255mb\x1b[38;5;240mg": "[ink-red:r] [ink-blue:b] [:g]",
+		"\x1b[48;5;196mno ground":                           "[:no ground]",
+		"\x1b]0;a title\x07said\x1b]8;;http://x\x1b\\link":  "[:saidlink]",
+		"\x1b[2K\x1b[1Gline\x1b(B":                          "[:line]",
+		"broken \x1b[31":                                    "[:broken ]",
+		"\x1b[31\x1b[32mx":                                  "[ink-green:x]",
+		"bell\x07 tab\tback\x08":                            "[:bell tab\tback]",
+		"\x1b[;mx\x1b[999;31my":                             "[:x] [ink-red:y]",
+		"\x1b":                                              "",
+	} {
+		var got []string
+		for _, piece := range new(ink).paint(in) {
+			got = append(got, fmt.Sprintf("[%s:%s]", piece.Class, piece.Text))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// What a program writes names no class, and ends every time.
+func FuzzInk(f *testing.F) {
+	f.Add("\x1b[38;5;1mx\x1b]8;;\x1b\\")
+	known := map[string]bool{"ink-bold": true, "ink-italic": true, "ink-underline": true}
+	for _, c := range colours {
+		known[c] = true
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, piece := range new(ink).paint(line) {
+			for _, class := range strings.Fields(piece.Class) {
+				if !known[class] {
+					t.Errorf("%q: class %q", line, class)
+				}
+			}
+			if strings.ContainsRune(piece.Text, '\x1b') {
+				t.Errorf("%q: %q", line, piece.Text)
+			}
+		}
+	})
+}
+
+func TestSearchWithoutATerm(t *testing.T) {
+	for in, want := range map[string]string{
+		`state:failed task:x`:            `task:x`,
+		`task:x STATE:failed since:2h`:   `task:x since:2h`,
+		`error:"a state:b \" c" state:x`: `error:"a state:b \" c"`,
+		`error:"half state:x`:            `error:"half state:x`,
+		``:                               ``,
+	} {
+		if got := withoutTerm(in, "state"); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCourse(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 3, 1, 12, 0, s, 0, time.UTC) }
+	attempt := func(n, claimed, started, ended int, o belfry.Outcome) belfry.Attempt {
+		return belfry.Attempt{Number: n, ClaimedAt: at(claimed), StartedAt: at(started), EndedAt: at(ended), Outcome: o}
+	}
+	for name, tt := range map[string]struct {
+		job      belfry.Job
+		attempts []belfry.Attempt
+		legs     string
+		points   string
+	}{
+		"waits for its time": {job: belfry.Job{State: belfry.JobScheduled, CreatedAt: at(0), DueAt: at(90)},
+			legs: "Waits for its time: 1 min", points: "Due; Claimed -; Finished -"},
+		"waits for a worker": {job: belfry.Job{State: belfry.JobReady, CreatedAt: at(0), DueAt: at(20)},
+			legs: "Waits for its time: 20 s, Waits for a worker: 40 s", points: "Due; Claimed -; Finished -"},
+		"runs": {job: belfry.Job{State: belfry.JobRunning, Attempt: 1, CreatedAt: at(0), DueAt: at(0), ClaimedAt: at(15)},
+			legs: "Waits for a worker: 15 s, Attempt 1 runs: 45 s", points: "Due; Claimed 15 s waiting; Finished - 45 s so far"},
+		"ran": {job: belfry.Job{State: belfry.JobSucceeded, Attempt: 1, CreatedAt: at(0), DueAt: at(0), ClaimedAt: at(10), FinishedAt: at(40)},
+			attempts: []belfry.Attempt{attempt(1, 10, 12, 40, belfry.OutcomeOK)},
+			legs:     "Waits for a worker: 10 s, Starts up: 2 s, Attempt 1: ok: 28 s", points: "Due; Claimed 10 s waiting; Started 2 s starting up; Finished 28 s running"},
+		"failed twice": {job: belfry.Job{State: belfry.JobFailed, Attempt: 2, CreatedAt: at(0), DueAt: at(30), ClaimedAt: at(35), FinishedAt: at(40)},
+			attempts: []belfry.Attempt{attempt(1, 1, 1, 11, belfry.OutcomeTimeout), attempt(2, 35, 36, 40, belfry.OutcomeError)},
+			legs:     "Waits for a worker: 1 s, Attempt 1: timeout: 10 s, Waits for its next try: 24 s, Starts up: 1 s, Attempt 2: error: 4 s",
+			points:   "Due; Claimed 5 s waiting; Started 1 s starting up; Finished 4 s running"},
+		"canceled before it began": {job: belfry.Job{State: belfry.JobCanceled, CreatedAt: at(0), DueAt: at(59), FinishedAt: at(20)},
+			legs: "Waits for a worker: 20 s", points: "Due; Claimed -; Finished"},
+		"made late": {job: belfry.Job{State: belfry.JobReady, CreatedAt: at(30), DueAt: at(0), Nominal: at(0)},
+			legs: "Waits for a worker: 30 s", points: "Due made 30 s later; Claimed -; Finished -"},
+	} {
+		c := newCourse(tt.job, tt.attempts, at(60))
+		var legs, points []string
+		for _, l := range c.Legs {
+			legs = append(legs, l.Said())
+			if x := c.X(l); x < 0 || x+c.Width(l) > courseWidth {
+				t.Errorf("%s: %s is drawn at %d, %d wide", name, l.Said(), x, c.Width(l))
+			}
+		}
+		for _, p := range c.Points {
+			text := p.Name
+			if !p.There() {
+				text += " -"
+			}
+			points = append(points, strings.TrimSpace(text+" "+p.Took))
+		}
+		if got := strings.Join(legs, ", "); got != tt.legs {
+			t.Errorf("%s: %s, want %s", name, got, tt.legs)
+		}
+		if got := strings.Join(points, "; "); got != tt.points {
+			t.Errorf("%s: %s, want %s", name, got, tt.points)
+		}
+	}
+}

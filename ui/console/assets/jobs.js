@@ -1,0 +1,37 @@
+// What pages of jobs do beyond forms: select all, copy, JSON that is checked
+// while it is typed, and bulk actions that go on by themselves.
+const selected = () => [...document.querySelectorAll('input[type=checkbox][name=job]')];
+
+document.addEventListener('change', e => {
+  if (e.target.dataset.checks !== undefined) for (const box of selected()) box.checked = e.target.checked;
+});
+
+document.addEventListener('click', async e => {
+  const id = e.target.dataset?.copies;
+  if (!id) return;
+  try {
+    await navigator.clipboard.writeText(document.getElementById(id).textContent);
+    e.target.textContent = 'Copied';
+  } catch { // a page that came without TLS may not
+    getSelection().selectAllChildren(document.getElementById(id));
+    e.target.textContent = 'Selected: copy it with your keys';
+  }
+});
+
+function check(text) {
+  const fault = text.closest('.field').querySelector('[data-fault]') ?? Object.assign(document.createElement('p'), {className: 'help'});
+  fault.dataset.fault = '';
+  fault.setAttribute('role', 'status');
+  let wrong = '';
+  try { if (text.value.trim()) JSON.parse(text.value); } catch (e) { wrong = `It is not JSON yet: ${e.message}`; }
+  text.toggleAttribute('aria-invalid', false);
+  if (wrong) text.setAttribute('aria-invalid', 'true');
+  fault.textContent = wrong;
+  text.after(fault);
+}
+
+document.addEventListener('input', e => {
+  if (e.target.matches('[data-json] textarea')) check(e.target);
+});
+
+document.querySelector('form[data-go-on]')?.requestSubmit();

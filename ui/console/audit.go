@@ -1,0 +1,175 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+type auditAPI interface {
+	Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error)
+}
+
+var auditRoutes = []route{{"GET /audit", auditPage}}
+
+// auditNouns are what can be changed, for the filter.
+var auditNouns = []string{"", "alert_rule", "artifact", "backfill", "calendar", "channel", "cycle", "job", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "task", "token", "window", "worker"}
+
+type auditData struct {
+	Filter  belfry.AuditFilter
+	Since   string // as they were written
+	Until   string
+	Changes []auditChange
+	Next    string
+	Err     error
+}
+
+// auditChange is one change, with what it made of what was there.
+type auditChange struct {
+	belfry.Audit
+	Diff  textdiff.Result
+	Whole string // of what is not text to compare, or came or went as a whole
+}
+
+func auditPage(p *page) error {
+	q := p.r.URL.Query()
+	value := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	d := auditData{Since: value("since"), Until: value("until")}
+	d.Filter = belfry.AuditFilter{Namespace: p.Namespace, Noun: value("noun"), Name: value("name"), Actor: value("actor"), Paging: belfry.Paging{Cursor: q.Get("cursor")}}
+	if d.Err = d.readTimes(p.Now); d.Err != nil {
+		return p.again("audit", d, d.Err)
+	}
+	all, err := p.api.Audit(p.r.Context(), d.Filter)
+	if err != nil {
+		return err
+	}
+	d.Next = all.Next
+	for _, a := range all.Items {
+		d.Changes = append(d.Changes, newAuditChange(a))
+	}
+	return p.show("audit", d)
+}
+
+func (d *auditData) readTimes(now time.Time) error {
+	for _, t := range []struct {
+		name, text string
+		to         *time.Time
+	}{{"since", d.Since, &d.Filter.Since}, {"until", d.Until, &d.Filter.Until}} {
+		if t.text == "" {
+			continue
+		}
+		at, err := belfry.ParseWhen(t.text, now.UTC())
+		if err != nil {
+			return belfry.InvalidField(t.name, t.text, err.Error(), "")
+		}
+		*t.to = at
+	}
+	return nil
+}
+
+// quietFields are fields that every change changes, and that say nothing.
+var quietFields = []string{"updated_at", "generation"}
+
+func newAuditChange(a belfry.Audit) auditChange {
+	before, after := auditText(a.Before), auditText(a.After)
+	c := auditChange{Audit: a}
+	if before != "" && after != "" {
+		c.Diff = textdiff.Diff(before, after, textdiff.Options{MaxHunks: 40, MaxBytes: 64 << 10})
+	} else {
+		c.Whole, _ = belfry.CleanText(before+after, 64<<10)
+	}
+	return c
+}
+
+// auditText is a definition with a line for each value, but for those that say
+// nothing.
+func auditText(raw json.RawMessage) string {
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return ""
+	}
+	var fields map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // or large ones would change
+	if dec.Decode(&fields) != nil {
+		return pretty(raw)
+	}
+	for _, name := range quietFields {
+		delete(fields, name)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // people read it; the template escapes
+	if enc.Encode(fields) != nil {
+		return pretty(raw)
+	}
+	return strings.TrimSuffix(pretty(b.Bytes()), "\n")
+}
+
+// Came reports that it was not there before; Went, that it is there no more.
+func (c auditChange) Came() bool { return c.Whole != "" && len(c.Before) == 0 }
+func (c auditChange) Went() bool { return c.Whole != "" && len(c.After) == 0 }
+
+// Pager goes on with the list.
+func (p *page) AuditPager(d auditData) pager { return p.pager(d.Next) }
+
+// Unfiltered reports that everything is shown.
+func (d auditData) Unfiltered() bool {
+	return d.Filter.Noun+d.Filter.Name+d.Filter.Actor+d.Since+d.Until+d.Filter.Cursor == ""
+}
+
+// Fields are those of the filter.
+func (d auditData) Fields() []field {
+	return []field{
+		newField("noun", "What", "select", d.Filter.Noun, "", d.Err).Among(auditNouns...),
+		newField("name", "Name", "search", d.Filter.Name, "", d.Err),
+		newField("actor", "Who", "search", d.Filter.Actor, "token:deploy", d.Err),
+		newField("since", "Since", "text", d.Since, "2h, 7d, today, 2026-03-02", d.Err),
+		newField("until", "Until", "text", d.Until, "", d.Err),
+	}
+}
+
+// AuditNouns are all that a change can be about.
+func (p *page) AuditNouns() string { return strings.TrimSpace(strings.Join(auditNouns, " ")) }
+
+// ThingLink is where something that was changed is shown; empty where it has
+// no page.
+func (p *page) ThingLink(a belfry.Audit) string {
+	switch a.Noun {
+	case "task":
+		return p.TaskLink(a.Namespace, a.Name)
+	case "job":
+		if _, err := belfry.JobIDFromText("id", a.Name); err != nil {
+			return "" // several
+		}
+		return p.LinkIn(a.Namespace, "jobs", a.Name)
+	case "schedule":
+		return p.ScheduleLink(a.Namespace, a.Name)
+	case "monitor", "cycle", "queue":
+		return p.LinkIn(a.Namespace, a.Noun+"s", a.Name)
+	}
+	return ""
+}
+
+// AuditCommand is the list without this page.
+func (p *page) AuditCommand(d auditData) command {
+	cli := []string{"audit"}
+	instant := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	}
+	var query []string
+	for _, f := range [][3]string{{"noun", d.Filter.Noun, d.Filter.Noun}, {"name", d.Filter.Name, d.Filter.Name}, {"actor", d.Filter.Actor, d.Filter.Actor},
+		{"since", d.Since, instant(d.Filter.Since)}, {"until", d.Until, instant(d.Filter.Until)}} {
+		if f[1] != "" {
+			cli, query = append(cli, "--"+f[0], f[1]), append(query, f[0], f[2])
+		}
+	}
+	return p.Command("GET", p.apiPath("/v1/audit", query...), "", cli...)
+}

@@ -1,0 +1,376 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type jobAPI interface {
+	Job(ctx context.Context, namespace string, id int64) (belfry.Job, error)
+	Attempts(ctx context.Context, namespace string, id int64) ([]belfry.Attempt, error)
+	Logs(ctx context.Context, namespace string, id int64, f belfry.LogFilter) (belfry.Page[belfry.LogLine], error)
+	LogText(ctx context.Context, namespace string, id int64, q belfry.LogQuery) (belfry.LogText, error)
+	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
+	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
+	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
+}
+
+var jobRoutes = []route{
+	{"GET /jobs/new", newJobForm},
+	{"POST /jobs", enqueueJob},
+	{"GET /jobs/{id}", jobPage},
+	{"GET /jobs/{id}/log", jobLogPart},
+	{"GET /jobs/{id}/log.txt", jobLogText},
+	{"POST /jobs/{id}/cancel", cancelJob},
+	{"POST /jobs/{id}/redrive", redriveJob},
+	{"POST /jobs/{id}/again", jobAgain},
+}
+
+type jobData struct {
+	Job      belfry.Job
+	Attempts []belfry.Attempt
+	Why      belfry.Why
+	Course   course
+	Task     *belfry.Task // as it is now; nil when it is gone
+	Log      logPart
+}
+
+func (p *page) jobID() (int64, error) { return belfry.JobIDFromText("id", p.r.PathValue("id")) }
+
+// job is the job of the request's path.
+func (p *page) job() (belfry.Job, error) {
+	id, err := p.jobID()
+	if err != nil {
+		return belfry.Job{}, belfry.Errorf(belfry.NotFound, "%q is not the id of a job", p.r.PathValue("id")).WithHint("an id is a number, such as 1042")
+	}
+	return p.api.Job(p.r.Context(), p.Namespace, id)
+}
+
+func jobPage(p *page) error {
+	job, err := p.job()
+	if err != nil {
+		return err
+	}
+	ctx, d := p.r.Context(), jobData{Job: job}
+	err = p.together(
+		get(&d.Attempts, func() ([]belfry.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, job.ID) }),
+		get(&d.Why, func() (belfry.Why, error) { return p.api.Why(ctx, p.Namespace, job.ID) }),
+		get(&d.Task, func() (*belfry.Task, error) {
+			t, err := p.api.Task(ctx, job.Namespace, job.Task)
+			if belfry.CodeOf(err) == belfry.NotFound {
+				return nil, nil
+			}
+			return &t, err
+		}),
+		get(&d.Log, func() (logPart, error) { return p.readLog(job) }),
+	)
+	if err != nil {
+		return err
+	}
+	d.Course = newCourse(job, d.Attempts, p.Now)
+	return p.show("job", d)
+}
+
+// Waits reports that the job is not running and will not have ended by itself:
+// then why is the question.
+func (d jobData) Waits() bool { return !d.Job.State.Final() && d.Job.State != belfry.JobRunning }
+
+// CanCancel and CanRedrive say what can be done to the job.
+func (d jobData) CanCancel() bool {
+	return !d.Job.State.Final() && (d.Job.State != belfry.JobRunning || d.Job.CancelAt.IsZero())
+}
+func (d jobData) CanRedrive() bool { return bulkVerbs["redrive"].Fits([]belfry.JobState{d.Job.State}) }
+
+// Worker is who runs a job that runs: the name that its attempts will have.
+func (d jobData) Worker() string {
+	if n := len(d.Why.Workers); n > 0 && d.Job.State == belfry.JobRunning {
+		name, _, _ := strings.Cut(d.Why.Workers[0], " ")
+		return name
+	}
+	return ""
+}
+
+// said is a text of the API in pieces: instants are shown as everywhere else.
+type said struct {
+	Text string
+	At   *moment
+	Code string
+}
+
+var (
+	instantRule = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	verbRule    = regexp.MustCompile(`\bbelfry [a-z][a-z-]*( [^ ,;:]+)*`)
+)
+
+// Said shows a text of the API: its instants as times, and what is to be typed
+// as such.
+func (p *page) Said(text string) (out []said) {
+	add := func(plain string) {
+		for plain != "" {
+			at := verbRule.FindStringIndex(plain)
+			if at == nil {
+				out = append(out, said{Text: plain})
+				return
+			}
+			if at[0] > 0 {
+				out = append(out, said{Text: plain[:at[0]]})
+			}
+			out = append(out, said{Code: plain[at[0]:at[1]]})
+			plain = plain[at[1]:]
+		}
+	}
+	last := 0
+	for _, at := range instantRule.FindAllStringIndex(text, 20) {
+		t, err := time.Parse(time.RFC3339Nano, text[at[0]:at[1]])
+		if err != nil {
+			continue
+		}
+		add(text[last:at[0]])
+		m := p.When(t)
+		out = append(out, said{At: &m})
+		last = at[1]
+	}
+	add(text[last:])
+	return out
+}
+
+// CheckLink is where something that stands in a job's way is mended.
+func (p *page) CheckLink(j belfry.Job, c belfry.Check) string {
+	switch {
+	case strings.Contains(c.Name, "queue is "), strings.Contains(c.Name, "ahead"), strings.Contains(c.Name, "before it"):
+		return p.LinkIn(j.Namespace, "queues", j.Queue)
+	case strings.Contains(c.Name, "worker"):
+		return p.LinkIn(j.Namespace, "workers")
+	}
+	return ""
+}
+
+// JSON is a document for people, and whether it had to be cut.
+type document struct {
+	ID, Title, Text string
+	Cut             bool
+}
+
+// maxDocument is how much of a document a page shows, in bytes.
+const maxDocument = 256 << 10
+
+// Document writes JSON with a line for each value.
+func (p *page) Document(id, title string, raw json.RawMessage) *document {
+	if len(raw) == 0 {
+		return nil
+	}
+	d := &document{ID: id, Title: title, Text: pretty(raw)}
+	if len(d.Text) > maxDocument {
+		d.Text, _ = belfry.CleanText(d.Text[:maxDocument], maxDocument)
+		d.Cut = true
+	}
+	return d
+}
+
+func pretty(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// variable is one of the environment of a command or a program.
+type variable struct{ Name, Value, Secret string }
+
+var secretRule = regexp.MustCompile(`(?i)(pass|secret|token|key|credential|auth|dsn|private)`)
+
+// Environment is what a task adds to the environment, without what is secret:
+// what is of the secrets of the namespace, and what has a name like one.
+func (p *page) Environment(t *belfry.Task) (out []variable) {
+	if t == nil {
+		return nil
+	}
+	env, secrets := map[string]string{}, map[string]string{}
+	switch {
+	case t.Command != nil:
+		env = t.Command.Env
+	case t.Program != nil:
+		env, secrets = t.Program.Env, t.Program.Secrets
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		v := variable{Name: name, Value: env[name]}
+		if secretRule.MatchString(name) && v.Value != "" {
+			v.Value, v.Secret = "", "not shown"
+		}
+		out = append(out, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		out = append(out, variable{Name: name, Secret: "secret " + secrets[name]})
+	}
+	return out
+}
+
+// CommandLine is what a task runs, as it would be typed.
+func (p *page) CommandLine(t *belfry.Task) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Command != nil && t.Command.Shell != "":
+		return t.Command.Shell
+	case t.Command != nil:
+		words := make([]string, len(t.Command.Argv))
+		for i, w := range t.Command.Argv {
+			words[i] = quote(w)
+		}
+		return strings.Join(words, " ")
+	case t.Program != nil:
+		words := []string{"program " + short(12, t.Program.SHA256)}
+		for _, w := range t.Program.Args {
+			words = append(words, quote(w))
+		}
+		return strings.Join(words, " ")
+	case t.HTTP != nil:
+		return orText(t.HTTP.Method, "GET") + " " + t.HTTP.URL
+	}
+	return ""
+}
+
+func orText(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// AttemptRan is how long an attempt ran.
+func (p *page) AttemptRan(a belfry.Attempt) string {
+	from := a.StartedAt
+	if from.IsZero() {
+		from = a.ClaimedAt
+	}
+	return spanText(max(0, a.EndedAt.Sub(from)))
+}
+
+// Exit is how the process of an attempt ended.
+func (p *page) Exit(a belfry.Attempt) string {
+	switch {
+	case a.Signal != "":
+		return a.Signal
+	case a.ExitCode != nil:
+		return fmt.Sprintf("exit code %d", *a.ExitCode)
+	}
+	return ""
+}
+
+// settle answers what came of doing something to one job.
+func (p *page) settled(id int64, r belfry.Selected, format string, args ...any) error {
+	link := p.Link("jobs", id)
+	if why, left := r.Left[id]; left {
+		p.setFlash(flash{Text: fmt.Sprintf("Job %d was left as it is: %s.", id, why), Bad: true})
+		return p.seeOther(link)
+	}
+	return p.done(link, format, args...)
+}
+
+func cancelJob(p *page) error {
+	id, err := p.jobID()
+	if err != nil {
+		return err
+	}
+	r, err := p.api.CancelJobs(p.r.Context(), p.Namespace, belfry.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
+	if err != nil {
+		return err
+	}
+	return p.settled(id, r, "Job %d is canceled; if it runs, its worker stops it.", id)
+}
+
+func redriveJob(p *page) error {
+	id, err := p.jobID()
+	if err != nil {
+		return err
+	}
+	r, err := p.api.RedriveJobs(p.r.Context(), p.Namespace, belfry.Selection{IDs: []int64{id}, Note: p.r.PostFormValue("note")})
+	if err != nil {
+		return err
+	}
+	return p.settled(id, r, "Job %d is ready again, with all its attempts back.", id)
+}
+
+// jobAgain enqueues another job like one.
+func jobAgain(p *page) error {
+	job, err := p.job()
+	if err != nil {
+		return err
+	}
+	done, err := p.api.Enqueue(p.r.Context(), []belfry.NewJob{likeJob(job)})
+	if err != nil {
+		return err
+	}
+	return p.done(p.LinkIn(job.Namespace, "jobs", done[0].Job.ID), "Job %d is enqueued, like job %d.", done[0].Job.ID, job.ID)
+}
+
+// likeJob is a new job that does what another did.
+func likeJob(j belfry.Job) belfry.NewJob {
+	n := belfry.NewJob{Namespace: j.Namespace, Task: j.Task, Input: j.Input, Queue: j.Queue, Priority: &j.Priority, Tags: j.Tags, MaxAttempts: j.MaxAttempts, Timeout: j.Timeout}
+	if j.Kind == belfry.KindFunc {
+		n.Kind = j.Kind
+	}
+	return n
+}
+
+func (p *page) jobDo(j belfry.Job, verb string) (command, string) {
+	body, _ := json.Marshal(map[string]string{"note": "why"}) // plain words
+	return p.Command("POST", p.apiPath(fmt.Sprintf("/v1/jobs/%d/%s", j.ID, verb)), string(body), "job", verb, fmt.Sprint(j.ID), "--note", "why"), p.Link("jobs", j.ID, verb)
+}
+
+func noteField() field {
+	return newField("note", "Why", "text", "", "Kept with the job, and in the audit.", nil)
+}
+
+// CancelJob asks before a job is canceled.
+func (p *page) CancelJob(j belfry.Job) confirm {
+	cmd, link := p.jobDo(j, "cancel")
+	text := "It does not start any more."
+	if j.State == belfry.JobRunning {
+		text = "Its worker is told to stop it: it has the time to end well that its task gives, and is killed then."
+	}
+	return confirm{ID: "cancel", Button: "Cancel", Danger: true, Title: fmt.Sprintf("Cancel job %d?", j.ID), Text: text, Action: link, Do: "Cancel the job", Fields: []field{noteField()}, Cmd: &cmd}
+}
+
+// RedriveJob asks before a job is made ready again.
+func (p *page) RedriveJob(j belfry.Job) confirm {
+	cmd, link := p.jobDo(j, "redrive")
+	return confirm{ID: "redrive", Button: "Redrive", Title: fmt.Sprintf("Redrive job %d?", j.ID),
+		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
+		Action: link, Fields: []field{noteField()}, Cmd: &cmd}
+}
+
+// AgainJob asks before another job like one is enqueued.
+func (p *page) AgainJob(j belfry.Job) confirm {
+	n := likeJob(j)
+	cmd := p.enqueueCommand(n)
+	return confirm{ID: "again", Button: "Enqueue again", Title: fmt.Sprintf("Enqueue another job like %d?", j.ID),
+		Text:   "A new job of the same task begins, with the same input, queue, priority and tags. This one stays as it is.",
+		Action: p.Link("jobs", j.ID, "again"), Do: "Enqueue", Cmd: &cmd}
+}
+
+// JobCommand is reading the job without this page.
+func (p *page) JobCommand(j belfry.Job) command {
+	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d", j.ID)), "", "job", "show", fmt.Sprint(j.ID))
+}
+
+// WhyCommand is asking why without this page.
+func (p *page) WhyCommand(j belfry.Job) command {
+	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d/why", j.ID)), "", "job", "why", fmt.Sprint(j.ID))
+}
+
+// LogCommand is following the log without this page.
+func (p *page) LogCommand(j belfry.Job) command {
+	return p.Command("GET", p.apiPath(fmt.Sprintf("/v1/jobs/%d/logs", j.ID), "follow", "true"), "", "job", "logs", "--follow", fmt.Sprint(j.ID))
+}

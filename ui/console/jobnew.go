@@ -1,0 +1,211 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// tasksOffered is how many tasks a form offers by name; others can be typed.
+const tasksOffered = 500
+
+// newJobData is the form for a job that somebody enqueues by hand, as it was
+// filled in.
+type newJobData struct {
+	Like  *belfry.Job // the job that it is to be like
+	Tasks []string
+	Err   error
+
+	Task, Kind, Input, Delay, Queue, Priority, Key, Tags, Attempts, Timeout string
+}
+
+// Field is an input of the form, with what was wrong with it.
+func (d newJobData) Field(name, label, kind, value, hint string) field {
+	return newField(name, label, kind, value, hint, d.Err)
+}
+
+func newJobForm(p *page) error {
+	if err := p.allow(belfry.ScopeOperate); err != nil {
+		return err
+	}
+	d := newJobData{Task: p.Query("task"), Input: p.Query("input")}
+	if text := p.Query("like"); text != "" {
+		id, err := belfry.JobIDFromText("like", text)
+		if err != nil {
+			return err
+		}
+		j, err := p.api.Job(p.r.Context(), p.Namespace, id)
+		if err != nil {
+			return err
+		}
+		d.Like, d.Task, d.Input = &j, j.Task, pretty(j.Input)
+		d.Queue, d.Priority, d.Tags = j.Queue, strconv.Itoa(j.Priority), strings.Join(j.Tags, ", ")
+		d.Attempts, d.Timeout = strconv.Itoa(j.MaxAttempts), j.Timeout.String()
+		if j.Kind == belfry.KindFunc {
+			d.Kind = string(j.Kind)
+		}
+	}
+	if err := p.offerTasks(&d); err != nil {
+		return err
+	}
+	return p.show("job-new", d)
+}
+
+func (p *page) offerTasks(d *newJobData) error {
+	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Paging: belfry.Paging{Limit: tasksOffered}})
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks.Items {
+		if _, owned := owner(t.Name); !owned {
+			d.Tasks = append(d.Tasks, t.Name)
+		}
+		if t.Name == d.Task && d.Like == nil && d.Input == "" && d.Err == nil {
+			d.Input = pretty(t.Input)
+		}
+	}
+	return nil
+}
+
+func enqueueJob(p *page) error {
+	value := func(name string) string { return strings.TrimSpace(p.r.PostFormValue(name)) }
+	d := newJobData{
+		Task: value("task"), Kind: value("kind"), Input: value("input"), Delay: value("delay"), Queue: value("queue"), Priority: value("priority"),
+		Key: value("key"), Tags: value("tags"), Attempts: value("max_attempts"), Timeout: value("timeout"),
+	}
+	n, err := d.newJob(p.Namespace)
+	if err == nil {
+		var done []belfry.Enqueued
+		if done, err = p.api.Enqueue(p.r.Context(), []belfry.NewJob{n}); err == nil {
+			link := p.LinkIn(done[0].Job.Namespace, "jobs", done[0].Job.ID)
+			if done[0].Existing {
+				return p.done(link, "Job %d was there already, under the same key.", done[0].Job.ID)
+			}
+			return p.done(link, "Job %d is enqueued.", done[0].Job.ID)
+		}
+	}
+	d.Err = err
+	if err := p.offerTasks(&d); err != nil {
+		return err
+	}
+	return p.again("job-new", d, d.Err)
+}
+
+// newJob reads the form.
+func (d newJobData) newJob(namespace string) (belfry.NewJob, error) {
+	n := belfry.NewJob{Namespace: namespace, Task: d.Task, Queue: d.Queue, Key: d.Key}
+	if namespace == belfry.AnyNamespace {
+		n.Namespace = ""
+	}
+	var faults []belfry.FieldError
+	fault := func(name, value, message, hint string) {
+		faults = append(faults, belfry.FieldError{Field: name, Value: short(100, value), Message: message, Hint: hint})
+	}
+	if d.Kind == string(belfry.KindFunc) {
+		n.Kind = belfry.KindFunc
+	}
+	if d.Input != "" {
+		if message := jsonFault(d.Input); message != "" {
+			fault("input", "", "is not JSON: "+message, "")
+		}
+		n.Input = json.RawMessage(d.Input)
+	}
+	whole := func(name, text string) int {
+		if text == "" {
+			return 0
+		}
+		v, err := strconv.Atoi(text)
+		if err != nil {
+			fault(name, text, "is not a whole number", "")
+		}
+		return v
+	}
+	if d.Priority != "" {
+		v := whole("priority", d.Priority)
+		n.Priority = &v
+	}
+	n.MaxAttempts = whole("max_attempts", d.Attempts)
+	for _, t := range []struct {
+		name, text string
+		to         *belfry.Duration
+	}{{"delay", d.Delay, &n.Delay}, {"timeout", d.Timeout, &n.Timeout}} {
+		if t.text == "" {
+			continue
+		}
+		v, err := belfry.ParseDuration(t.text)
+		if err != nil {
+			fault(t.name, t.text, "is not a length of time", "such as 30s, 10m or 2h")
+		}
+		*t.to = v
+	}
+	for tag := range strings.SplitSeq(d.Tags, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(n.Tags, tag) {
+			n.Tags = append(n.Tags, tag)
+		}
+	}
+	if len(faults) > 0 {
+		e := belfry.Errorf(belfry.Invalid, "the job was not enqueued")
+		e.Fields = faults
+		return n, e
+	}
+	return n, nil
+}
+
+// jsonFault is what is wrong with a JSON text and where; empty: nothing.
+func jsonFault(text string) string {
+	var v json.RawMessage
+	dec := json.NewDecoder(strings.NewReader(text))
+	err := dec.Decode(&v)
+	if err == nil {
+		if rest := strings.TrimSpace(text[dec.InputOffset():]); rest != "" {
+			return place(text, dec.InputOffset()) + " something stands behind the end of the value"
+		}
+		return ""
+	}
+	var wrong *json.SyntaxError
+	if errors.As(err, &wrong) {
+		return place(text, wrong.Offset) + " " + wrong.Error()
+	}
+	return "it ends too early"
+}
+
+// place is where a byte of a text is, for people.
+func place(text string, offset int64) string {
+	before := []byte(text)[:min(max(int(offset)-1, 0), len(text))]
+	return fmt.Sprintf("line %d, column %d:", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+// enqueueCommand is enqueueing without this page.
+func (p *page) enqueueCommand(n belfry.NewJob) command {
+	n.Namespace = ""
+	body, _ := json.Marshal(n) // it was JSON before
+	cli := []string{"job", "enqueue", n.Task}
+	if len(n.Input) > 0 {
+		cli = append(cli, "--input", string(n.Input))
+	}
+	if n.Delay > 0 {
+		cli = append(cli, "--delay", n.Delay.String())
+	}
+	if n.Priority != nil && *n.Priority != 0 {
+		cli = append(cli, "--priority", strconv.Itoa(*n.Priority))
+	}
+	if n.Key != "" {
+		cli = append(cli, "--key", n.Key)
+	}
+	return p.Command("POST", p.apiPath("/v1/jobs"), string(body), cli...)
+}
+
+// NewJobCommand is what the form would do, without it.
+func (p *page) NewJobCommand(d newJobData) command {
+	n, err := d.newJob(p.Namespace)
+	if err != nil || n.Task == "" {
+		n = belfry.NewJob{Task: orText(d.Task, "TASK"), Input: json.RawMessage(`{}`)}
+	}
+	return p.enqueueCommand(n)
+}

@@ -1,0 +1,430 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// report makes a task of a command, and a job of it that has had two attempts:
+// one that was handed back, and one that runs, wrote colours and has an input.
+func (s *site) report() (session string, job belfry.Job, lease int64) {
+	s.Helper()
+	ctx := s.Context()
+	must(s.CreateTask(ctx, belfry.Task{Name: "report", Timeout: belfry.Duration(10 * time.Minute), Retry: belfry.Retry{MaxAttempts: 1},
+		Command: &belfry.Command{Argv: []string{"/usr/local/bin/report", "--title", "Q 1"}, Env: map[string]string{"REGION": "eu <west>", "DB_PASSWORD": "hunter2"}}}))(s)
+	must(s.Enqueue(ctx, []belfry.NewJob{{Task: "report", Input: json.RawMessage(`{"month":"2026-10","rows":[1,2,3]}`), Tags: []string{"weekly"}, Priority: new(7)}}))(s)
+	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "builder", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1}, TTL: belfry.MaxSessionTTL}))(s)
+	for _, outcome := range []belfry.Outcome{belfry.OutcomeHandedBack, ""} {
+		c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+		if len(c.Jobs) != 1 {
+			s.Fatalf("claimed %d jobs", len(c.Jobs))
+		}
+		job, lease = c.Jobs[0].Job, c.Lease
+		ref := belfry.Ref{JobID: job.ID, Lease: lease}
+		s.write(w.ID, ref, 0, belfry.Log, "started\n")
+		s.write(w.ID, ref, 1, belfry.Stdout, "\x1b[32mall\x1b[0m <b>is</b> well\nhalf a li")
+		s.write(w.ID, ref, 2, belfry.Stderr, "\x1b[1;31mno disk\x1b[0m \x1b]0;title\x07left\n10 %\r50 %\r90 %\n")
+		if outcome != "" {
+			must(s.Finish(ctx, w.ID, []belfry.Finish{{Ref: ref, Outcome: outcome}}))(s)
+		}
+	}
+	return w.ID, job, lease
+}
+
+func (s *site) write(session string, ref belfry.Ref, seq int, stream belfry.Stream, text string) {
+	s.Helper()
+	if err := s.Append(s.Context(), session, []belfry.LogPiece{{Ref: ref, Seq: seq, Stream: stream, At: time.Now(), Text: text}}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestJobIsFollowedToItsEnd(t *testing.T) {
+	s := newSite(t)
+	session, job, lease := s.report()
+	ref := belfry.Ref{JobID: job.ID, Lease: lease}
+	b := s.tab(s.admin)
+	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, job.ID))
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Shows("running", "It runs: attempt 2", "handed back", "/usr/local/bin/report --title 'Q 1'", "REGION", "eu <west>", "DB_PASSWORD", "not shown", `"month": "2026-10"`, "weekly",
+		"no disk left", "90 %", "<b>is</b> well", "Waits for a worker", "so far")
+	for _, never := range []string{"hunter2", "0;title", "50 %"} {
+		if strings.Contains(b.Text("body"), never) {
+			t.Errorf("the page says %q", never)
+		}
+	}
+	look(b, s, "job-log")
+
+	// What is written shows up by itself, and goes on with a line that was begun.
+	s.write(session, ref, 3, belfry.Stdout, "ne, and its end\nthe next\n")
+	b.Until(`[...document.querySelectorAll('.line')].some(e => e.innerText.endsWith('half a line, and its end'))`)
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
+	var red string
+	b.Eval(`[...document.querySelectorAll('.say span')].find(e => e.textContent === 'no disk').className`, &red)
+	if red != "ink-red ink-bold" {
+		t.Errorf("%q", red)
+	}
+
+	// Who pauses it reads on in peace.
+	b.Click("[data-follow]")
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'Paused.'`)
+	s.write(session, ref, 4, belfry.Stdout, "while nobody looked\n")
+	b.Click("[data-follow]")
+	b.Until(`document.querySelector('.lines').innerText.includes('while nobody looked')`)
+
+	// Search within.
+	b.Type("[data-find]", "NO DISK")
+	b.Until(`document.querySelector('[data-found]').innerText === '2 lines'`)
+	b.Click("[data-only]")
+	if said := b.Text(".lines"); strings.Contains(said, "well") || strings.Count(said, "no disk left") != 2 {
+		t.Errorf("only found lines: %q", said)
+	}
+	b.Click("[data-find]")
+	b.Key("Enter")
+	b.Until(`document.querySelector('[data-found]').innerText === '1 of 2'`)
+	b.Click("[data-only]")
+	// One stream less, and times.
+	b.Click(".show-stderr")
+	b.Click(".times")
+	if said := b.Text(".lines"); strings.Contains(said, "no disk") || !strings.Contains(said, "stdout") {
+		t.Errorf("without stderr: %q", said)
+	}
+
+	must(s.Finish(t.Context(), session, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeError, Error: "no disk left\nat line 7", ExitCode: new(3)}}))(s)
+	b.Until(`document.querySelector('h1').innerText.includes('failed') && document.querySelector('[data-log-state]').innerText === 'The end.'`)
+	b.Shows("exit code 3", "no disk left\nat line 7", "Ran and failed", "Redrive")
+	b.Quiet(s.url)
+
+	// The log of one attempt, and all of it as a file.
+	b.Visit(fmt.Sprintf("%s/jobs/%d?attempt=1", s.url, job.ID))
+	if said := b.Text(".lines"); strings.Contains(said, "the next") || !strings.Contains(said, "well") {
+		t.Errorf("the first attempt: %q", said)
+	}
+	v := s.visitor(s.admin)
+	if status, body := v.get(fmt.Sprintf("/jobs/%d/log.txt", job.ID)); status != http.StatusOK || !strings.HasSuffix(body, "while nobody looked\n") || !strings.Contains(body, "\x1b[32mall") {
+		t.Errorf("%d %q", status, body)
+	}
+	if _, body := v.get(fmt.Sprintf("/jobs/%d/log.txt?times=yes&stream=stderr&attempt=2", job.ID)); strings.Count(body, "Z stderr ") != 2 || strings.Contains(body, "stdout") {
+		t.Errorf("%q", body)
+	}
+}
+
+// A log that is too large to be read from its beginning is shown from its end,
+// by byte, and searched where it is.
+func TestLargeLogIsShownFromItsEnd(t *testing.T) {
+	s := newSite(t)
+	session, job, lease := s.report()
+	ref := belfry.Ref{JobID: job.ID, Lease: lease}
+	s.write(session, ref, 3, belfry.Stdout, "\na needle \x1b[32mnear the\x1b[0m beginning\n")
+	for i := range 12 {
+		s.write(session, ref, 4+i, belfry.Stdout, strings.Repeat(fmt.Sprintf("line of piece %d <i>%s\n", i, strings.Repeat(" and on", 500)), belfry.MaxLogPiece/3600))
+	}
+	b := s.tab(s.admin)
+	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, job.ID))
+	b.Shows("This is its end", "line of piece 11 <i>")
+	b.Until(`document.querySelector('[data-log-state]').innerText === 'Followed as it is written.'`)
+	if strings.Contains(b.Text(".lines"), "needle") {
+		t.Error("it begins at its beginning")
+	}
+	look(b, s, "job-log-large")
+	s.write(session, ref, 16, belfry.Stderr, "the last words\n")
+	b.Until(`[...document.querySelectorAll('.line')].at(-1).innerText.endsWith('the last words')`)
+	b.Type("[data-find]", "needle")
+	b.Follow(".tools button")
+	b.Shows("needle near the beginning", ": 1.")
+	look(b, s, "job-log-found")
+	b.Follow(".line a")
+	b.Until(`document.querySelector('.line').innerText === 'a needle near the beginning'`)
+	b.Visit(fmt.Sprintf("%s/jobs/%d?cursor=start", s.url, job.ID))
+	b.Until(`document.querySelector('.line').innerText.includes('started') && document.querySelector('.lines').innerText.includes('the last words')`)
+	b.Quiet(s.url)
+}
+
+func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs/4")
+	b.Click("button[popovertarget=cancel]")
+	b.Until(`document.getElementById('cancel').matches(':popover-open')`)
+	b.Shows("Cancel job 4?", "It does not start any more.")
+	b.Axe()
+	b.Type("#cancel #f-note", "not <i>now</i>")
+	b.Follow("#cancel button.danger")
+	b.Shows("Job 4 is canceled", "canceled by token:", "not <i>now</i>", "Redrive")
+	b.Click("button[popovertarget=redrive]")
+	b.Follow("#redrive button.main")
+	b.Shows("Job 4 is ready again", "Why is it not running?")
+	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != belfry.JobReady {
+		t.Errorf("%s", j.State)
+	}
+	b.Click("button[popovertarget=again]")
+	b.Follow("#again button.main")
+	b.Shows("Job 7 is enqueued, like job 4.", "Job 7")
+	b.Quiet(s.url)
+
+	v := s.visitor(s.admin)
+	if _, body := v.post("/jobs/4/redrive"); !strings.Contains(body, "was left as it is: cannot be redriven: ready") {
+		t.Errorf("%s", body)
+	}
+}
+
+func TestJobIsEnqueuedByHand(t *testing.T) {
+	s := newSite(t)
+	_, like, _ := s.report()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs/new")
+	b.Type("#f-task", "report")
+	b.Type("#f-input", `{"a": `)
+	b.Until(`document.querySelector('[data-fault]')?.innerText.startsWith('It is not JSON yet')`)
+	b.Type("#f-delay", "soon")
+	b.Follow("form.card button.main")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Shows("is not JSON", "is not a length of time")
+	var kept string
+	b.Eval(`document.getElementById('f-input').value`, &kept)
+	if kept != `{"a":` {
+		t.Errorf("what was typed is %q", kept)
+	}
+	look(b, s, "job-new-wrong", http.StatusUnprocessableEntity)
+	b.Eval(`document.getElementById('f-input').value = '{"a": 1}', document.getElementById('f-delay').value = '1h', true`, new(bool))
+	b.Type("#f-key", "order-1")
+	b.Type("#f-priority", "5")
+	b.Follow("form.card button.main")
+	b.Quiet(s.url)
+	b.Shows("is enqueued", `"a": 1`, "scheduled", "order-1", "priority 5", "its time has come")
+
+	// Once more under the same key makes none.
+	v := s.visitor(s.admin)
+	if _, body := v.post("/jobs", "task", "report", "key", "order-1"); !strings.Contains(body, "was there already, under the same key") {
+		t.Errorf("%s", body)
+	}
+	if status, body := v.post("/jobs", "task", "nothing"); status != 404 || !strings.Contains(body, "nothing") || !strings.Contains(body, `value="nothing"`) {
+		t.Errorf("%d %s", status, body)
+	}
+
+	// Like another, with other input.
+	b.Visit(fmt.Sprintf("%s/jobs/new?like=%d", s.url, like.ID))
+	b.Eval(`(() => { const e = document.getElementById('f-input'); e.value = e.value.replace('2026-10', '2026-11'); return true; })()`, new(bool))
+	b.Follow("form.card button.main")
+	b.Shows("is enqueued", `"month": "2026-11"`, "weekly", "priority 7")
+}
+
+func TestJobsAreFound(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs")
+	b.Key("/")
+	b.Call("Input.insertText", map[string]any{"text": `error:"DISK is" since:2h`}, nil)
+	b.Follow(".search button")
+	b.Shows("the disk is full", "Failed 1", "All 1", "Ready 0")
+	// A tab keeps the search, and changes its state only.
+	b.Follow(`.tabs a[href*="failed"]`)
+	var q string
+	b.Eval(`document.getElementById('q').value`, &q)
+	if q != `error:"DISK is" since:2h state:failed` {
+		t.Errorf("%q", q)
+	}
+	b.Follow(`.tabs a[href*="running"]`)
+	b.Shows("No job is like that.")
+	b.Click(".terms summary")
+	b.Shows("made in the last 2 hours", "whose last attempt said this")
+	look(b, s, "jobs-help")
+
+	// What others do shows up by itself; what is selected stays so.
+	b.Visit(s.url + "/jobs")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Click("#job-5 input")
+	b.Until(`document.querySelector('#job-5 input').checked`)
+	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
+	b.Until(`document.getElementById('job-7') !== null`)
+	var selected []string
+	b.Eval(`[...document.querySelectorAll('[name=job]:checked')].map(e => e.value)`, &selected)
+	if !slices.Equal(selected, []string{"5"}) {
+		t.Errorf("selected are %v", selected)
+	}
+	b.Quiet(s.url)
+}
+
+func TestJobsArePaged(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later"}}, 60)))(s)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs?q=task:later")
+	b.Shows("All 63")
+	b.Follow("a[rel=next]")
+	b.Shows("First page")
+	var rows int
+	b.Eval(`document.querySelectorAll('tbody tr').length`, &rows)
+	if rows != 13 {
+		t.Errorf("the second page has %d", rows)
+	}
+	b.Quiet(s.url)
+}
+
+func TestBulkOnSelected(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs")
+	b.Follow("#selected button[value=cancel]")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Shows("no job was selected")
+	b.Visit(s.url + "/jobs")
+	b.Click("[data-checks]")
+	b.Follow("#selected button[value=cancel]")
+	b.Shows("Cancel 4 jobs?", "has ended already: failed: 1 (2)", "Nothing has been done yet")
+	look(b, s, "jobs-dry-run-selected")
+	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != belfry.JobReady {
+		t.Errorf("a dry run made it %s", j.State)
+	}
+	b.Type("#f-note", "too many")
+	b.Follow("form.card button")
+	b.Shows("4 jobs were canceled", "has ended already: failed: 1")
+	look(b, s, "jobs-done")
+	for _, id := range []int64{4, 5, 6} {
+		if j := must(s.Job(t.Context(), "default", id))(s); j.State != belfry.JobCanceled || !strings.Contains(j.Note, "too many") {
+			t.Errorf("job %d: %s %q", id, j.State, j.Note)
+		}
+	}
+	if j := must(s.Job(t.Context(), "default", 3))(s); j.CancelAt.IsZero() {
+		t.Error("the one that runs was not asked to end")
+	}
+}
+
+func TestBulkOnAllThatMatch(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	n := belfry.MaxBatch + 200
+	for left := n; left > 0; left -= min(left, 5000) {
+		must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later", Tags: []string{"bulk"}}}, min(left, 5000))))(s)
+	}
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/jobs?q=tag:bulk")
+	b.Shows("1 000+")
+	b.Follow("form.actions button[value=cancel]")
+	b.Shows("Cancel 1 000+ jobs?", "tag:bulk", "The oldest of them")
+	// What comes after the dry run was in nobody's count.
+	b.Follow("form.card button")
+	b.Until(`document.querySelector('h1').innerText.endsWith('were canceled')`)
+	if said := b.Text("h1"); said != "10 200 jobs were canceled" {
+		t.Errorf("%q", said)
+	}
+	b.Shows("None was left.")
+	b.Quiet(s.url)
+	count := must(s.CountJobs(t.Context(), belfry.JobFilter{Namespace: "default", Task: "later", States: []belfry.JobState{belfry.JobReady}}, belfry.CountOptions{}))(s)
+	if count.Count != 3 {
+		t.Errorf("%d others are ready", count.Count)
+	}
+}
+
+func TestReaderMayDoNothingToJobs(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
+	v := s.visitor(secret)
+	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/bulk", "/tasks", "/tasks/hello/edit", "/tasks/hello/delete"} {
+		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
+		if status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"/jobs", "/jobs/4", "/dead", "/tasks/hello"} {
+		if _, body := v.get(path); strings.Contains(body, "<button class=\"danger") || strings.Contains(body, "/jobs/new") || strings.Contains(body, `name="do"`) || strings.Contains(body, `name="job"`) {
+			t.Errorf("%s offers what it would refuse", path)
+		}
+	}
+}
+
+func TestDeadJobsAreRedrivenByGroup(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	s.fail("broken", "the disk is full\nat line 7")
+	s.fail("broken", "no \"route\" <here>")
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/dead")
+	b.Shows("3 dead jobs", "the disk is full", `no "route" <here>`)
+	b.Click("tbody details summary")
+	b.Shows("Job 2", "Job 7")
+	look(b, s, "dead-open")
+	b.Follow(".few li form button")
+	b.Shows("Job 7 is ready again")
+	b.Visit(s.url + "/dead")
+	b.Follow("tbody tr:nth-child(1) > td > form button")
+	b.Shows("Redrive 1 job?", `no "route" <here>`)
+	b.Type("#f-note", "mended")
+	b.Follow("form.card button.main")
+	b.Shows("1 job was redriven", "None was left.")
+	b.Visit(s.url + "/dead")
+	b.Follow(".actions form button")
+	b.Follow("form.card button.main")
+	b.Visit(s.url + "/dead")
+	b.Shows("No job is dead.")
+	b.Quiet(s.url)
+}
+
+func TestAuditShowsWhatChanged(t *testing.T) {
+	s := newSite(t)
+	s.someJobs()
+	task := must(s.Task(t.Context(), "default", "hello"))(s)
+	task.Description, task.Timeout = "says <hello>", belfry.Duration(5*time.Minute)
+	must(s.UpdateTask(t.Context(), task))(s)
+	secret, _ := s.token("ada", "default", belfry.ScopeOperate)
+	other := s.visitor(secret)
+	other.post("/jobs/4/cancel", "note", "why not")
+
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/audit?noun=task&name=hello")
+	b.Click("tbody details summary")
+	b.Shows("update task hello", "1 line went, 2 came", "−", `"timeout": "10m"`, `"timeout": "5m"`, "says <hello>")
+	look(b, s, "audit-diff")
+	b.Visit(s.url + "/audit")
+	b.Type("#f-actor", "token:ada")
+	b.Type("#f-since", "1h")
+	b.Follow("form.filters button")
+	b.Shows("token:ada", "cancel job 4", "why not")
+	if strings.Contains(b.Text("main"), "create") {
+		t.Error("it shows what others did")
+	}
+	b.Quiet(s.url)
+}
+
+func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
+	s := newSite(t)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/tasks/new")
+	b.Follow("form.card button.main")
+	b.Shows("Task hello is there.", "echo hello", "None: it runs when somebody enqueues a job.")
+	b.Follow(`a[href$="/tasks/hello/edit"]`)
+	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('"timeout": "5m"', '"timeout": "5 parsecs"'); return true; })()`, new(bool))
+	b.Follow("form.card button.main")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Shows("is not a task", "5 parsecs")
+	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('5 parsecs', '9m').replace('"timeout"', '"tmeout"'); return true; })()`, new(bool))
+	b.Follow("form.card button.main")
+	b.Shows(`unknown field "tmeout"`)
+	look(b, s, "task-edit-wrong", http.StatusUnprocessableEntity)
+	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('tmeout', 'timeout').replace('"queue": "default"', '"queue": "No Queue"'); return true; })()`, new(bool))
+	b.Follow("form.card button.main")
+	b.Shows("queue")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('No Queue', 'default'); return true; })()`, new(bool))
+	b.Follow("form.card button.main")
+	b.Shows("Task hello is changed", "9 min")
+	b.Follow(`a[href*="/jobs/new"]`)
+	b.Follow("form.card button.main")
+	b.Shows("is enqueued")
+	b.Visit(s.url + "/tasks/hello")
+	b.Click("button[popovertarget=delete]")
+	b.Follow("#delete button.danger")
+	b.Shows("Task hello is deleted.", "There is no task yet.")
+	b.Quiet(s.url, http.StatusNotFound) // of the page that was live while its task went
+}

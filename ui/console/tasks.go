@@ -1,0 +1,282 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type taskAPI interface {
+	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
+	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	DeleteTask(ctx context.Context, namespace, name string) error
+	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+}
+
+var taskRoutes = []route{
+	{"GET /tasks", taskList},
+	{"POST /tasks", createTask},
+	{"GET /tasks/new", newTaskForm},
+	{"GET /tasks/{name}", taskPage},
+	{"GET /tasks/{name}/edit", editTaskForm},
+	{"POST /tasks/{name}/edit", updateTask},
+	{"POST /tasks/{name}/delete", deleteTask},
+}
+
+// taskShown is how much a task's page shows of each list.
+const taskShown = 10
+
+type tasksData struct {
+	Tasks  belfry.Page[belfry.Task]
+	Filter belfry.TaskFilter
+	Err    error
+}
+
+func taskList(p *page) error {
+	d := tasksData{Filter: belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.Kind(p.Query("kind")), Tag: strings.TrimSpace(p.Query("tag")), Paging: belfry.Paging{Cursor: p.Query("cursor")}}}
+	var err error
+	if d.Tasks, err = p.api.Tasks(p.r.Context(), d.Filter); err != nil {
+		return err
+	}
+	return p.show("tasks", d)
+}
+
+// Fields are those of the filter.
+func (d tasksData) Fields() []field {
+	kinds := []string{""}
+	for _, k := range belfry.TaskKinds {
+		kinds = append(kinds, string(k))
+	}
+	return []field{
+		newField("kind", "Kind", "select", string(d.Filter.Kind), "", nil).Among(kinds...),
+		newField("tag", "Tag", "search", d.Filter.Tag, "", nil),
+	}
+}
+
+// Unfiltered reports that everything is shown.
+func (d tasksData) Unfiltered() bool {
+	return d.Filter.Kind == "" && d.Filter.Tag == "" && d.Filter.Cursor == ""
+}
+
+// TaskPager goes on with the list.
+func (p *page) TaskPager(d tasksData) pager { return p.pager(d.Tasks.Next) }
+
+type taskData struct {
+	Task      belfry.Task
+	Jobs      belfry.Page[belfry.Job]
+	Count     belfry.JobCount
+	Schedules belfry.Page[belfry.Schedule]
+}
+
+func taskPage(p *page) error {
+	ctx, name := p.r.Context(), p.r.PathValue("name")
+	var d taskData
+	f := belfry.JobFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: taskShown}}
+	err := p.together(
+		get(&d.Task, func() (belfry.Task, error) { return p.api.Task(ctx, p.Namespace, name) }),
+		get(&d.Jobs, func() (belfry.Page[belfry.Job], error) { return p.api.Jobs(ctx, f) }),
+		get(&d.Count, func() (belfry.JobCount, error) { return p.api.CountJobs(ctx, f, belfry.CountOptions{ByState: true}) }),
+		get(&d.Schedules, func() (belfry.Page[belfry.Schedule], error) {
+			return p.api.Schedules(ctx, belfry.ScheduleFilter{Namespace: p.Namespace, Task: name, Paging: belfry.Paging{Limit: taskShown}})
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	return p.show("task", d)
+}
+
+// JobsOf is the list of a task's jobs, in some states.
+func (p *page) JobsOf(task string, states ...string) string {
+	f := belfry.JobFilter{Task: task}
+	for _, s := range states {
+		f.States = append(f.States, belfry.JobState(s))
+	}
+	return p.With(p.Link("jobs"), "q", f.String())
+}
+
+// In is how many of its jobs are in a state.
+func (d taskData) In(state string) string { return counted(d.Count.States[belfry.JobState(state)]) }
+
+// Settings are those of the task's kind, as JSON.
+func (p *page) Settings(t belfry.Task) *document {
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return nil
+	}
+	return p.Document("settings", "Settings of kind "+string(t.Kind), fields[string(t.Kind)])
+}
+
+func fieldsOf(t belfry.Task) (map[string]json.RawMessage, error) {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	return fields, json.Unmarshal(raw, &fields)
+}
+
+// taskFields is the order of a definition's fields, for people.
+var taskFields = []string{"name", "kind", "description", "tags", "queue", "priority", "timeout", "retry", "input", "needs",
+	"command", "program", "http", "page", "tcp", "dns", "tls", "ping", "grpc", "websocket", "cycle", "conditions", "warnings"}
+
+// definition is a task as it is edited: without what Belfry itself writes.
+func definition(t belfry.Task) (string, error) {
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	b.WriteString("{")
+	for _, name := range taskFields {
+		if len(fields[name]) == 0 || name == "name" && t.ID != 0 {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, "%q:%s", name, fields[name])
+	}
+	b.WriteString("}")
+	return pretty(b.Bytes()), nil
+}
+
+// taskForm is a definition that somebody writes.
+type taskForm struct {
+	Name string // of a task that is there
+	Text string
+	Err  error
+}
+
+// Definition is the input of the form, with what was wrong with it.
+func (f taskForm) Definition() field {
+	in := newField("definition", "Definition", "area", f.Text, "JSON, as the API has it. Lengths of time are such as 30s, 10m or 2h.", f.Err).Need()
+	return in
+}
+
+const firstTask = `{
+  "name": "hello",
+  "command": {"shell": "echo hello"},
+  "timeout": "5m",
+  "retry": {"max_attempts": 3}
+}`
+
+func newTaskForm(p *page) error {
+	if err := p.allow(belfry.ScopeAdmin); err != nil {
+		return err
+	}
+	return p.show("task-edit", taskForm{Text: firstTask})
+}
+
+func editTaskForm(p *page) error {
+	if err := p.allow(belfry.ScopeAdmin); err != nil {
+		return err
+	}
+	t, err := p.api.Task(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	text, err := definition(t)
+	if err != nil {
+		return err
+	}
+	return p.show("task-edit", taskForm{Name: t.Name, Text: text})
+}
+
+// readTask reads a definition and knows every field of it.
+func readTask(text string) (t belfry.Task, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&t); err == nil {
+		if _, more := dec.Token(); more == io.EOF {
+			return t, nil
+		}
+		return t, belfry.InvalidField("definition", "", "goes on behind its end", "one JSON object")
+	}
+	message := jsonFault(text)
+	if message == "" {
+		message = strings.TrimPrefix(err.Error(), "json: ") // of a field; where it stands is not told
+	}
+	return t, belfry.InvalidField("definition", "", "is not a task: "+message, "")
+}
+
+func createTask(p *page) error {
+	f := taskForm{Text: p.r.PostFormValue("definition")}
+	t, err := readTask(f.Text)
+	if err == nil {
+		if t.Namespace == "" && p.Namespace != belfry.AnyNamespace {
+			t.Namespace = p.Namespace
+		}
+		if t, err = p.api.CreateTask(p.r.Context(), t); err == nil {
+			return p.done(p.LinkIn(t.Namespace, "tasks", t.Name), "Task %s is there.", t.Name)
+		}
+	}
+	f.Err = err
+	return p.again("task-edit", f, err)
+}
+
+func updateTask(p *page) error {
+	f := taskForm{Name: p.r.PathValue("name"), Text: p.r.PostFormValue("definition")}
+	t, err := readTask(f.Text)
+	if err == nil {
+		t.Namespace, t.Name = p.Namespace, f.Name
+		if t, err = p.api.UpdateTask(p.r.Context(), t); err == nil {
+			return p.done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)
+		}
+	}
+	f.Err = err
+	return p.again("task-edit", f, err)
+}
+
+func deleteTask(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteTask(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("tasks"), "Task %s is deleted. What its jobs did stays until retention ends.", name)
+}
+
+// DeleteTask asks before a task is deleted.
+func (p *page) DeleteTask(t belfry.Task) confirm {
+	cmd := p.Command("DELETE", p.apiPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "delete", t.Name)
+	return confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete task " + t.Name + "?", Do: "Delete the task",
+		Text:   "Its jobs that wait are withdrawn. What its jobs did stays until retention ends. A task that a schedule uses is not deleted.",
+		Action: p.Link("tasks", t.Name, "delete"), Cmd: &cmd}
+}
+
+// TasksCommand is the list without this page.
+func (p *page) TasksCommand(d tasksData) command {
+	cli := []string{"task", "list"}
+	for _, f := range [][2]string{{"--kind", string(d.Filter.Kind)}, {"--tag", d.Filter.Tag}} {
+		if f[1] != "" {
+			cli = append(cli, f[0], f[1])
+		}
+	}
+	return p.Command("GET", p.apiPath("/v1/tasks", "kind", string(d.Filter.Kind), "tag", d.Filter.Tag), "", cli...)
+}
+
+// TaskCommand is reading a task without this page.
+func (p *page) TaskCommand(t belfry.Task) command {
+	return p.Command("GET", p.apiPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "show", t.Name)
+}
+
+// EditCommand is saving without this page.
+func (p *page) EditCommand(f taskForm) command {
+	var body bytes.Buffer
+	if json.Compact(&body, []byte(f.Text)) != nil {
+		body.Reset()
+		body.WriteString("{}")
+	}
+	if f.Name == "" {
+		return p.Command("POST", p.apiPath("/v1/tasks"), body.String(), "task", "create", "-f", "task.json")
+	}
+	return p.Command("PUT", p.apiPath("/v1/tasks/"+url.PathEscape(f.Name)), body.String(), "task", "update", f.Name, "-f", "task.json")
+}
