@@ -41,7 +41,13 @@ type ScheduleFilter struct {
 	Namespace string // * for all
 	State     ScheduleState
 	Task      string
+	Tag       string // of the task
+	Part      string // of the name, whatever its case
 }
+
+// ScheduleLook is how many names a filter with a part of a name looks at for
+// one page.
+const ScheduleLook = 50_000
 
 // OccurrenceFilter selects occurrences of one schedule, newest first.
 type OccurrenceFilter struct {

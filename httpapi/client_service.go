@@ -119,7 +119,7 @@ func (c *Client) Schedule(ctx context.Context, namespace, name string) (belfry.S
 // Schedules implements [Schedules].
 func (c *Client) Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
 	return get[belfry.Page[belfry.Schedule]](ctx, c, "/v1/schedules",
-		paged(f.Paging, words("namespace", f.Namespace, "state", string(f.State), "task", f.Task)))
+		paged(f.Paging, words("namespace", f.Namespace, "state", string(f.State), "task", f.Task, "tag", f.Tag, "part", f.Part)))
 }
 
 // PauseSchedule implements [Schedules].

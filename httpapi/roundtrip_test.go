@@ -105,9 +105,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSchedule(ctx, "ns", "n") }},
 		{[]any{"Schedule", "ns", "n"}, filled[belfry.Schedule](),
 			func(ctx context.Context) (any, error) { return c.Schedule(ctx, "ns", "n") }},
-		{[]any{"Schedules", belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t"}}, filled[belfry.Page[belfry.Schedule]](),
+		{[]any{"Schedules", belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"}}, filled[belfry.Page[belfry.Schedule]](),
 			func(ctx context.Context) (any, error) {
-				return c.Schedules(ctx, belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t"})
+				return c.Schedules(ctx, belfry.ScheduleFilter{Paging: paging, Namespace: "*", State: "paused", Task: "t", Tag: "red", Part: "ight"})
 			}},
 		{[]any{"PauseSchedule", "ns", "n", "because"}, filled[belfry.Schedule](),
 			func(ctx context.Context) (any, error) { return c.PauseSchedule(ctx, "ns", "n", "because") }},

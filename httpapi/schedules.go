@@ -29,6 +29,8 @@ func (s *Server) scheduleRoutes() {
 		Namespace string               `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		State     belfry.ScheduleState `query:"state" doc:"Only schedules in this state: active, paused or completed"`
 		Task      string               `query:"task" doc:"Only schedules of this task"`
+		Tag       string               `query:"tag" doc:"Only schedules of tasks with this tag"`
+		Part      string               `query:"part" maxLength:"128" doc:"Only schedules with this in their name, whatever its case; the answer says in looked when it stopped before the page was full"`
 		Limit     int                  `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string               `query:"cursor" doc:"Next of the page before"`
 	}
@@ -36,7 +38,7 @@ func (s *Server) scheduleRoutes() {
 		id: "schedule-list", method: http.MethodGet, path: "/v1/schedules", scope: belfry.ScopeRead,
 		summary: "List schedules by name",
 	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Schedule], error) {
-		f := belfry.ScheduleFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, State: in.State, Task: in.Task}
+		f := belfry.ScheduleFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, State: in.State, Task: in.Task, Tag: in.Tag, Part: in.Part}
 		var err error
 		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
 			return belfry.Page[belfry.Schedule]{}, err

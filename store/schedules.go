@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -420,29 +421,49 @@ func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (p belfr
 	if err != nil {
 		return p, err
 	}
+	w.notOwned("name")
+	looked, bound := w.sql(), ""
+	rest := &where{args: w.args}
 	if f.State != "" {
-		w.and("state = ?", string(f.State))
+		rest.and("s.state = ?", string(f.State))
 	}
 	if f.Task != "" {
-		w.and("task_id in (select id from tasks where name = ?)", f.Task)
+		rest.and("s.task_id in (select id from tasks where name = ?)", f.Task)
 	}
-	w.notOwned("name")
+	if f.Tag != "" {
+		rest.and("s.task_id in (select id from tasks where replace(tags, ?, '') <> tags)", ","+f.Tag+",")
+	}
+	if f.Part != "" { // no index answers it, so it looks so far and no further
+		rest.and("replace(lower(s.name), ?, '') <> lower(s.name)", strings.ToLower(f.Part))
+		bound = " order by namespace, name limit " + strconv.Itoa(belfry.ScheduleLook)
+	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, scanSchedule, `
 			select `+scheduleColumns+`
-			from schedules s
-			where `+w.sql()+`
-			order by namespace, name
-			limit `+strconv.Itoa(limit+1), w.args...)
+			from (select * from schedules where `+looked+bound+`) s
+			where `+rest.sql()+`
+			order by s.namespace, s.name
+			limit `+strconv.Itoa(limit+1), rest.args...)
 		all := make([]belfry.Schedule, len(rows))
 		for i, r := range rows {
 			all[i] = r.Schedule
 		}
 		p = page(all, limit, func(sc belfry.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
+		if err != nil || f.Part == "" || p.Next != "" {
+			return err
+		}
+		last, more, err := first(ctx, tx, scanTwo, `
+			select namespace, name from schedules where `+looked+`
+			order by namespace, name limit 1 offset `+strconv.Itoa(belfry.ScheduleLook-1), w.args...)
+		if more {
+			p.Next, p.Looked = encodeCursor(last[0], last[1]), belfry.ScheduleLook
+		}
 		return err
 	})
 	return p, err
 }
+
+func scanTwo(rows Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
 
 // Occurrences lists what was decided for a schedule, newest nominal time first.
 func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p belfry.Page[belfry.Occurrence], err error) {

@@ -243,14 +243,16 @@ func inZone(t time.Time, zone string) string {
 }
 
 func (c *cli) scheduleList() *cobra.Command {
-	var state, task string
+	var state, task, tag, part string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List schedules", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&state, "state", "", "only active, paused or completed ones")
 	cmd.Flags().StringVar(&task, "task", "", "only those of a task")
+	cmd.Flags().StringVar(&tag, "tag", "", "only those of tasks with a tag")
+	cmd.Flags().StringVar(&part, "part", "", "only those with this in their name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Schedule], error) {
-			return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: s.namespace, State: belfry.ScheduleState(state), Task: task})
+			return s.Schedules(ctx, belfry.ScheduleFilter{Paging: pg, Namespace: s.namespace, State: belfry.ScheduleState(state), Task: task, Tag: tag, Part: part})
 		})
 		if err != nil {
 			return err

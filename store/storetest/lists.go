@@ -108,6 +108,10 @@ func init() {
 		}
 		want(b, "by state", fmt.Sprint(schedules(belfry.ScheduleFilter{State: belfry.SchedulePaused})), "[p]")
 		want(b, "by task", fmt.Sprint(schedules(belfry.ScheduleFilter{Task: "t"})), "[s]")
+		want(b, "by the task's tag", fmt.Sprint(schedules(belfry.ScheduleFilter{Tag: "red"})), "[s]")
+		b.schedule("Nightly-backup", "t", every(time.Hour))
+		want(b, "by a part of the name", fmt.Sprint(schedules(belfry.ScheduleFilter{Part: "y-BACK"})), "[Nightly-backup]")
+		want(b, "by a part and a task", fmt.Sprint(schedules(belfry.ScheduleFilter{Part: "backup", Task: "u"})), "[]")
 		a := b.enqueue(belfry.NewJob{Task: "t", Tags: []string{"x"}}).ID
 		b.clock.Move(time.Minute)
 		c := b.enqueue(belfry.NewJob{Task: "u", Queue: "q"}).ID
