@@ -23,6 +23,12 @@ type API interface {
 	jobAPI
 	auditAPI
 	taskAPI
+	schedulesAPI
+	scheduleAPI
+	scheduleFormAPI
+	backfillsAPI
+	forecastAPI
+	calendarsAPI
 }
 
 type whoAPI interface {

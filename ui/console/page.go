@@ -240,6 +240,9 @@ func (p *page) NavLink(item navItem) string {
 // At reports whether this page belongs to an entry of the navigation.
 func (p *page) At(item navItem) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(p.r.URL.Path, "/"), "/")
+	if entry, within := navWithin[first]; within {
+		first = entry
+	}
 	return first == item.Path
 }
 

@@ -24,6 +24,7 @@ var tones = map[string][2]string{
 	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},
 	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
 	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
+	"open": {"good", "✓"}, "closed": {"idle", "■"},
 	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"},
 }
 
@@ -99,9 +100,17 @@ func (f field) Among(options ...string) field { f.Type, f.Options = "select", op
 func (f field) From(list string) field { f.List = list; return f }
 
 func faultsOf(err error) []belfry.FieldError {
+	if e := asError(err); e != nil {
+		return e.Fields
+	}
+	return nil
+}
+
+// asError is what the API said, or nil if it was something else.
+func asError(err error) *belfry.Error {
 	var e *belfry.Error
 	if errors.As(err, &e) {
-		return e.Fields
+		return e
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ var routes = func() []route {
 		queueRoutes,
 		cycleRoutes, cycleFormRoutes,
 		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
+		schedulesRoutes, scheduleRoutes, scheduleFormRoutes, backfillRoutes, forecastRoutes, calendarRoutes,
 	)
 }
 
@@ -48,6 +49,11 @@ var navigation = []navItem{
 	{"Dead jobs", "dead", "d"},
 	{"Audit", "audit", "a"},
 	{"Settings", "settings", "e"},
+}
+
+// navWithin are pages that stand under the entry of others.
+var navWithin = map[string]string{
+	"forecast": "schedules", "calendars": "settings",
 }
 
 func (c *Console) register(all []route) {

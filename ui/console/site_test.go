@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/ui/internal/browser"
 )
@@ -89,6 +90,7 @@ func must[T any](v T, err error) func(*site) T {
 //
 //	tasks      hello, broken, later     schedules  hourly (of hello)
 //	jobs       one running and one failed, three of later that are ready
+//	calendar   nights
 //	monitors   shop, which is down      worker     builder
 //	cycle      nightly, of fetch, which is done, report, which runs, and mail
 func (s *site) fill() {
@@ -106,6 +108,8 @@ func (s *site) someJobs() {
 			Retry: belfry.Retry{MaxAttempts: 1}}))(s)
 	}
 	must(s.CreateSchedule(ctx, belfry.Schedule{Name: "hourly", Task: "hello", Rules: []belfry.Rule{{Cron: "0 * * * *"}}, Zone: "Europe/Sofia"}))(s)
+	must(s.SaveCalendar(ctx, belfry.Calendar{Name: "nights", CalendarSpec: cron.CalendarSpec{Zone: "Europe/Sofia",
+		Closings: []cron.Closing{{Name: "people sleep", Weekly: "MON-FRI 22:00-06:00"}, {Name: "Christmas", Dates: "12-24..12-26"}}}}))(s)
 	s.down("shop")
 	s.fail("broken", "the disk is full")
 	s.run("hello")
@@ -249,5 +253,20 @@ func says(b *browser.Tab, selector string, texts ...string) {
 func picture(b *browser.Tab, name string) {
 	if dir := os.Getenv("BELFRY_SCREENSHOTS"); dir != "" {
 		b.Screenshot(filepath.Join(dir, "console-"+name+".png"))
+	}
+}
+
+// failNext lets the job of a task that is ready already fail.
+func (s *site) failNext(task, why string) {
+	s.Helper()
+	ctx := s.Context()
+	w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "builder", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{task}, Queues: map[string]int{"default": 1}}))(s)
+	c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": 1}}))(s)
+	if len(c.Jobs) != 1 {
+		s.Fatalf("claimed %d jobs", len(c.Jobs))
+	}
+	must(s.Finish(ctx, w.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeError, Error: why, NoRetry: true}}))(s)
+	if err := s.CloseSession(ctx, w.ID); err != nil {
+		s.Fatal(err)
 	}
 }

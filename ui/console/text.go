@@ -23,6 +23,7 @@ var funcs = template.FuncMap{
 	"themes":   func() []string { return []string{"auto", "light", "dark"} },
 	"sentence": sentence,
 	"add":      func(a, b int) int { return a + b },
+	"faults":   faultsOf,
 }
 
 // whole is any whole number, durations too.

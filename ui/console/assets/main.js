@@ -15,3 +15,4 @@ for (const box of document.querySelectorAll('[data-log]')) {
   const {log} = await import('./log.js');
   log(box);
 }
+if (document.querySelector('form[data-preview]')) await import('./preview.js');

@@ -1,0 +1,22 @@
+// Shows what a form would do while somebody writes it. Without this, its button
+// Preview does the same.
+import {tick} from './time.js';
+
+const form = document.querySelector('form[data-preview]');
+let timer, asked = 0;
+
+form.addEventListener('input', () => {
+  clearTimeout(timer);
+  timer = setTimeout(look, 300);
+});
+
+async function look() {
+  const mine = ++asked;
+  const body = new URLSearchParams(new FormData(form));
+  body.set('do', 'preview');
+  const answer = await fetch(form.action, {method: 'POST', body, headers: {'X-Belfry-Live': '1'}}).catch(() => null);
+  if (!answer?.ok || mine !== asked) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('preview');
+  if (fresh && mine === asked) document.getElementById('preview').replaceWith(document.importNode(fresh, true));
+  tick();
+}

@@ -1,0 +1,326 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+type calendarsAPI interface {
+	Calendar(ctx context.Context, namespace, name string) (belfry.Calendar, error)
+	Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error)
+	SaveCalendar(ctx context.Context, c belfry.Calendar) (belfry.Calendar, error)
+	DeleteCalendar(ctx context.Context, namespace, name string) error
+}
+
+var calendarRoutes = []route{
+	{"GET /calendars", calendarList},
+	{"GET /calendars/new", newCalendar},
+	{"POST /calendars/new", saveCalendar},
+	{"GET /calendars/{name}", calendarPage},
+	{"GET /calendars/{name}/edit", editCalendar},
+	{"POST /calendars/{name}/edit", saveCalendar},
+	{"POST /calendars/{name}/delete", deleteCalendar},
+}
+
+type calendarListData struct {
+	Items []belfry.Calendar
+	Pager pager
+}
+
+func calendarList(p *page) error {
+	found, err := p.api.Calendars(p.r.Context(), belfry.CalendarFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace})
+	if err != nil {
+		return err
+	}
+	return p.show("calendars", calendarListData{found.Items, p.pager(found.Next)})
+}
+
+// calendarData is a calendar and what it comes to.
+type calendarData struct {
+	belfry.Calendar
+	Closed bool   // now
+	Why    string // it is closed now
+	Change moment // when that ends or begins
+	Months []month
+	At     instant
+}
+
+func calendarPage(p *page) error {
+	c, err := p.api.Calendar(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	cal, err := cron.NewCalendar(c.CalendarSpec)
+	if err != nil {
+		return fmt.Errorf("calendar %s: %w", c.Name, err) // it was read when it was saved
+	}
+	d := calendarData{Calendar: c}
+	if d.Closed, d.Why = cal.Closed(p.Now); d.Closed {
+		d.Change = p.WhenIn(c.Zone, cal.NextOpen(p.Now))
+	} else {
+		d.Change = p.WhenIn(c.Zone, cal.NextClosed(p.Now))
+	}
+	d.Months = monthsOf(cal, p.Now)
+	if d.At.Text = strings.TrimSpace(p.Query("at")); d.At.Text != "" {
+		var at time.Time
+		if at, d.At.Err = readTime("at", d.At.Text, c.Zone); d.At.Err == nil {
+			closed, why := cal.Closed(at)
+			d.At.Is, d.At.Why = &closed, []string{why}
+		}
+	}
+	return p.show("calendar", d)
+}
+
+// Word is whether it is closed now.
+func (d calendarData) Word() string {
+	if d.Closed {
+		return "closed"
+	}
+	return "open"
+}
+
+// month is a month with the days on which a calendar is closed.
+type month struct {
+	Name string
+	Days []calendarDay // from Monday, with empty ones before the first
+}
+
+type calendarDay struct {
+	N     int    // 0: none
+	Share string // empty: open; all, or part of the day
+	Said  string
+}
+
+// Weeks are the rows of a month.
+func (m month) Weeks() (weeks [][]calendarDay) {
+	for week := range slices.Chunk(m.Days, 7) {
+		weeks = append(weeks, week)
+	}
+	return weeks
+}
+
+const calendarMonths = 12
+
+// monthsOf is the year to come of a calendar.
+func monthsOf(cal *cron.Calendar, now time.Time) []month {
+	local := now.In(cal.Zone())
+	months := make([]month, calendarMonths)
+	for i := range months {
+		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, cal.Zone())
+		m := month{Name: first.Format("January 2006")}
+		for range int(first.Weekday()+6) % 7 {
+			m.Days = append(m.Days, calendarDay{})
+		}
+		for day := first; day.Month() == first.Month(); day = time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, cal.Zone()) {
+			m.Days = append(m.Days, dayOf(cal, day))
+		}
+		months[i] = m
+	}
+	return months
+}
+
+// dayOf is whether a day that begins at an instant is closed.
+func dayOf(cal *cron.Calendar, day time.Time) calendarDay {
+	d := calendarDay{N: day.Day()}
+	end := time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, day.Location())
+	closed, why := cal.Closed(day)
+	switch {
+	case closed:
+		opens := cal.NextOpen(day)
+		if opens.IsZero() || !opens.Before(end) {
+			d.Share, d.Said = "all", why
+		} else {
+			d.Share, d.Said = "part", why+", until "+opens.In(day.Location()).Format("15:04")
+		}
+	default:
+		if from := cal.NextClosed(day); !from.IsZero() && from.Before(end) {
+			_, why = cal.Closed(from)
+			d.Share, d.Said = "part", why+", from "+from.In(day.Location()).Format("15:04")
+		}
+	}
+	return d
+}
+
+// calendarForm is a calendar as somebody writes it.
+type calendarForm struct {
+	Saved       *belfry.Calendar
+	Name        string
+	Description string
+	Zone        string
+	Closings    []closingRow
+	Err         error
+}
+
+// closingRow is one closing as it is written.
+type closingRow struct {
+	N                       int
+	Reason, Kind, Text, For string
+	Faults                  []belfry.FieldError
+}
+
+// closingKinds are the ways to write a closing.
+var closingKinds = []struct{ Value, Name, Like string }{
+	{"weekly", "every week", "SAT-SUN, or MON-FRI 18:00-24:00"}, {"dates", "dates", "2027-12-25, 2027-12-24..2028-01-02, or every year 12-25"},
+	{"rule", "RRULE (RFC 5545)", "with its DTSTART"},
+}
+
+// ClosingKinds are the ways to write a closing.
+func (p *page) ClosingKinds() any { return closingKinds }
+
+// ClosingLike are examples of closings.
+func (p *page) ClosingLike() (out []fact) {
+	for _, k := range closingKinds {
+		out = append(out, fact{k.Name, k.Like})
+	}
+	return out
+}
+
+// ClosingText is a closing in words.
+func (p *page) ClosingText(c cron.Closing) string {
+	switch {
+	case c.Weekly != "":
+		return "every week: " + c.Weekly
+	case c.Dates != "":
+		return c.Dates
+	}
+	if c.Lasts != "" {
+		return c.Rule + " for " + c.Lasts
+	}
+	return c.Rule
+}
+
+func newCalendar(p *page) error {
+	return p.show("calendar-form", calendarForm{Zone: "UTC", Closings: []closingRow{{N: 1, Kind: "weekly"}}})
+}
+
+func editCalendar(p *page) error {
+	c, err := p.api.Calendar(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f := calendarForm{Saved: &c, Name: c.Name, Description: c.Description, Zone: c.Zone}
+	for i, cl := range c.Closings {
+		row := closingRow{N: i + 1, Reason: cl.Name, Kind: "rule", Text: cl.Rule, For: cl.Lasts}
+		if cl.Weekly != "" {
+			row.Kind, row.Text = "weekly", cl.Weekly
+		} else if cl.Dates != "" {
+			row.Kind, row.Text = "dates", cl.Dates
+		}
+		f.Closings = append(f.Closings, row)
+	}
+	return p.show("calendar-form", f)
+}
+
+func saveCalendar(p *page) error {
+	f, name := calendarForm{}, p.r.PathValue("name")
+	if name != "" {
+		c, err := p.api.Calendar(p.r.Context(), p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		f.Saved = &c
+	}
+	if err := p.r.ParseForm(); err != nil {
+		return err
+	}
+	v := p.r.PostForm
+	if name == "" {
+		name = strings.TrimSpace(v.Get("name"))
+	}
+	f.Name, f.Description, f.Zone = name, strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
+	c := belfry.Calendar{Namespace: p.Namespace, Name: name, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
+	at := func(key string, i int) string {
+		if i < len(v[key]) {
+			return strings.TrimSpace(strings.ReplaceAll(v[key][i], "\r\n", "\n"))
+		}
+		return ""
+	}
+	for i := range v["text"] {
+		row := closingRow{N: len(f.Closings) + 1, Reason: at("reason", i), Kind: at("kind", i), Text: at("text", i), For: at("for", i)}
+		if row.Text == "" {
+			continue
+		}
+		cl := cron.Closing{Name: row.Reason}
+		switch row.Kind {
+		case "weekly":
+			cl.Weekly = row.Text
+		case "dates":
+			cl.Dates = row.Text
+		default:
+			cl.Rule, cl.Lasts = row.Text, row.For
+		}
+		f.Closings, c.Closings = append(f.Closings, row), append(c.Closings, cl)
+	}
+	if v.Get("do") == "closing" {
+		f.Closings = append(f.Closings, closingRow{N: len(f.Closings) + 1, Kind: "weekly"})
+		return p.show("calendar-form", f)
+	}
+	if f.Err = p.checkCalendar(f, c); f.Err == nil {
+		_, f.Err = p.api.SaveCalendar(p.r.Context(), c)
+	}
+	if f.Err != nil {
+		for _, fault := range faultsOf(f.Err) {
+			for i := range f.Closings {
+				if strings.HasPrefix(fault.Field, "closings["+strconv.Itoa(i)+"]") {
+					f.Closings[i].Faults = append(f.Closings[i].Faults, fault)
+				}
+			}
+		}
+		return p.again("calendar-form", f, f.Err)
+	}
+	return p.done(p.Link("calendars", c.Name), "Calendar %s is saved. Schedules that name it follow it from their next run on.", c.Name)
+}
+
+// checkCalendar says which closings cannot be read, which the API says of the
+// first alone and without its place, and refuses to replace a calendar that
+// somebody did not mean.
+func (p *page) checkCalendar(f calendarForm, c belfry.Calendar) error {
+	var faults []belfry.FieldError
+	for i, cl := range c.Closings {
+		if _, err := cron.NewCalendar(cron.CalendarSpec{Zone: "UTC", Closings: []cron.Closing{cl}}); err != nil {
+			faults = append(faults, belfry.FieldError{Field: fmt.Sprintf("closings[%d]", i), Message: err.Error()})
+		}
+	}
+	if len(faults) > 0 {
+		return &belfry.Error{Code: belfry.Invalid, Message: "this calendar cannot be read", Fields: faults}
+	}
+	if f.Saved != nil || belfry.CheckName("name", c.Name) != nil {
+		return nil
+	}
+	if _, err := p.api.Calendar(p.r.Context(), p.Namespace, c.Name); err == nil {
+		return belfry.InvalidField("name", c.Name, "is taken", "edit that calendar, or choose another name")
+	}
+	return nil
+}
+
+func deleteCalendar(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteCalendar(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("calendars"), "Calendar %s is deleted.", name)
+}
+
+// DeleteCalendar asks before a calendar is deleted.
+func (p *page) DeleteCalendar(c belfry.Calendar) confirm {
+	cmd := p.Command("DELETE", p.V1("calendars", c.Name), "", "calendar", "delete", c.Name)
+	return confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete calendar " + c.Name + "?",
+		Text: "One that a schedule names is kept.", Action: p.Link("calendars", c.Name, "delete"), Cmd: &cmd}
+}
+
+// Fields are the inputs before the closings.
+func (f calendarForm) Fields() []field {
+	fields := []field{newField("description", "Description", "text", f.Description, "For people.", f.Err),
+		newField("zone", "Zone", "text", f.Zone, "An IANA name such as Europe/Sofia, in which days and hours are read.", f.Err)}
+	if f.Saved == nil {
+		fields = slices.Insert(fields, 0, newField("name", "Name", "text", f.Name, "Schedules name it.", f.Err).Need())
+	}
+	return fields
+}

@@ -1,0 +1,132 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+type forecastAPI interface {
+	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
+}
+
+var forecastRoutes = []route{{"GET /forecast", forecastPage}}
+
+const (
+	forecastWithin = 7 * 24 * time.Hour
+	forecastTop    = 20 // minutes
+)
+
+type forecastData struct {
+	Zone    string
+	ZoneErr error
+	Total   int
+	Hours   heat
+	Top     []loadRow
+	Partial bool
+	Until   moment // how far it reaches when it is partial
+}
+
+// loadRow is one of the busiest minutes.
+type loadRow struct {
+	When      moment
+	Starts    int
+	Schedules []named
+	More      bool // there are more than are named
+}
+
+// named is a thing with its page.
+type named struct{ Name, Link string }
+
+func forecastPage(p *page) error {
+	d := forecastData{Zone: strings.TrimSpace(p.Query("zone"))}
+	if d.Zone == "" {
+		d.Zone = "UTC"
+	}
+	zone, err := cron.LoadZone(d.Zone)
+	if err != nil {
+		d.ZoneErr = belfry.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
+		zone = time.UTC
+	}
+	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin})
+	if err != nil {
+		return err
+	}
+	for _, l := range f.Loads {
+		d.Total += l.Starts
+	}
+	if d.Partial = f.Partial; f.Partial && len(f.Loads) > 0 {
+		d.Until = p.WhenIn(zone.String(), f.Loads[len(f.Loads)-1].Minute)
+	}
+	d.Hours = hourHeat(f.Loads, p.Now, zone)
+	slices.SortStableFunc(f.Loads, func(a, b belfry.Load) int { return b.Starts - a.Starts })
+	for _, l := range f.Loads[:min(len(f.Loads), forecastTop)] {
+		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
+		for _, name := range l.Schedules {
+			row.Schedules = append(row.Schedules, p.scheduleNamed(name))
+		}
+		d.Top = append(d.Top, row)
+	}
+	return p.show("forecast", d)
+}
+
+// scheduleNamed is a schedule with its page, or that of what owns it.
+func (p *page) scheduleNamed(name string) named {
+	if monitor, owned := strings.CutPrefix(name, "monitor:"); owned {
+		return named{"monitor " + monitor, p.Link("monitors", monitor)}
+	}
+	if p.Namespace == belfry.AnyNamespace { // whose it is, is not said
+		return named{Name: name}
+	}
+	return named{name, p.Link("schedules", name)}
+}
+
+const (
+	hourWidth  = 26
+	hourHeight = 20
+	hourLeft   = 76
+)
+
+// hourHeat is how many runs start in each hour, a row for each day.
+func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
+	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
+	for hour := range 24 {
+		h.Head = append(h.Head, fmt.Sprintf("%02d", hour))
+		h.Marks = append(h.Marks, heatMark{hourLeft + hour*hourWidth + 5, 12, fmt.Sprintf("%02d", hour)})
+	}
+	local := now.In(zone)
+	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // days of the wall, all of 24 hours
+	counts, most, total := map[time.Time][24]int64{}, int64(0), int64(0)
+	for _, l := range loads {
+		at := l.Minute.In(zone)
+		key := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+		of := counts[key]
+		of[at.Hour()] += int64(l.Starts)
+		counts[key] = of
+		total, most = total+int64(l.Starts), max(most, of[at.Hour()])
+	}
+	if total == 0 {
+		return h
+	}
+	for n := range 8 {
+		at := day.AddDate(0, 0, n)
+		y := heatTop + n*hourHeight
+		h.Marks = append(h.Marks, heatMark{0, y + 14, at.Format("Mon 2 Jan")})
+		row := []string{at.Format("Mon 2 Jan")}
+		for hour, starts := range counts[at] {
+			row = append(row, numberText(starts))
+			h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "busy", Level: levelOf(starts, most),
+				Title: fmt.Sprintf("%s, %02d:00 to %02d:00: %s", at.Format("Mon 2 Jan"), hour, hour+1, plural(int(starts), "start", "starts"))})
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	h.Height = heatTop + 8*hourHeight
+	h.Said = fmt.Sprintf("%s within a week, at most %s in one hour", plural(int(total), "start", "starts"), numberText(most))
+	h.Note = h.Said + ". Hours are those of " + zone.String() + "."
+	return h
+}

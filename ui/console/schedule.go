@@ -1,0 +1,393 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+type scheduleAPI interface {
+	Look(ctx context.Context, q belfry.LookQuery) (belfry.Look, error)
+	Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (belfry.Page[belfry.Occurrence], error)
+	ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error)
+	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (belfry.Job, error)
+	DeleteSchedule(ctx context.Context, namespace, name string) error
+	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+}
+
+var scheduleRoutes = []route{
+	{"GET /schedules/{name}", schedulePage},
+	{"POST /schedules/{name}/pause", pauseSchedule},
+	{"POST /schedules/{name}/resume", resumeSchedule},
+	{"GET /schedules/{name}/trigger", triggerPage},
+	{"POST /schedules/{name}/trigger", triggerSchedule},
+	{"POST /schedules/{name}/delete", deleteSchedule},
+}
+
+// How much the page of a schedule shows of each.
+const (
+	scheduleComing = 20
+	scheduleJobs   = 10
+	scheduleRows   = 25
+)
+
+type scheduleData struct {
+	belfry.Schedule
+	Lately
+	Explain   []string
+	Coming    []comingRow
+	Zones     string
+	Jobs      belfry.Page[belfry.Job]
+	Occurred  belfry.Page[belfry.Occurrence]
+	Pager     pager
+	Decision  string
+	Year      heat
+	Partial   bool
+	Backfills belfry.Page[belfry.Backfill]
+	Task      belfry.Task
+	At        instant
+}
+
+// instant is the question whether an instant is one of the schedule's times.
+type instant struct {
+	Text string
+	Err  error
+	Is   *bool
+	Why  []string
+}
+
+// Yes reports that it is one, if it is known.
+func (i instant) Yes() bool { return i.Is != nil && *i.Is }
+
+// comingRow is a nominal time that is still to come.
+type comingRow struct {
+	belfry.Coming
+	When moment
+	Due  *moment // when it differs
+	Why  string  // it will not run
+}
+
+func schedulePage(p *page) error {
+	ctx, name := p.r.Context(), p.r.PathValue("name")
+	s, err := p.api.Schedule(ctx, p.Namespace, name)
+	if err != nil {
+		return err
+	}
+	d := scheduleData{Schedule: s, Decision: p.Query("decision")}
+	q := belfry.LookQuery{Namespace: s.Namespace, Name: name, N: scheduleComing}
+	if d.At.Text = strings.TrimSpace(p.Query("at")); d.At.Text != "" {
+		q.At, d.At.Err = readTime("at", d.At.Text, s.Zone)
+	}
+	var look belfry.Look
+	var days belfry.ScheduleDays
+	var strips []belfry.Strip
+	err = p.together(
+		get(&look, func() (belfry.Look, error) { return p.api.Look(ctx, q) }),
+		get(&strips, func() ([]belfry.Strip, error) {
+			return p.api.Strips(ctx, belfry.StripQuery{Namespace: s.Namespace, Schedules: []string{name}})
+		}),
+		get(&days, func() (belfry.ScheduleDays, error) {
+			return p.api.ScheduleDays(ctx, belfry.DaysQuery{Namespace: s.Namespace, Schedule: name})
+		}),
+		get(&d.Jobs, func() (belfry.Page[belfry.Job], error) {
+			return p.api.Jobs(ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: scheduleJobs}, Namespace: s.Namespace, Schedule: name})
+		}),
+		get(&d.Occurred, func() (belfry.Page[belfry.Occurrence], error) {
+			return p.api.Occurrences(ctx, belfry.OccurrenceFilter{Paging: belfry.Paging{Limit: scheduleRows, Cursor: p.Query("cursor")},
+				Namespace: s.Namespace, Schedule: name, Decision: belfry.Decision(d.Decision)})
+		}),
+		get(&d.Backfills, func() (belfry.Page[belfry.Backfill], error) {
+			return p.api.Backfills(ctx, belfry.BackfillFilter{Paging: belfry.Paging{Limit: scheduleJobs}, Namespace: s.Namespace, Schedule: name})
+		}),
+		get(&d.Task, func() (belfry.Task, error) { return p.api.Task(ctx, s.Namespace, s.Task) }),
+	)
+	if err != nil {
+		return err
+	}
+	for _, strip := range strips {
+		d.Lately = newLately(strip)
+	}
+	d.Explain, d.Coming, d.Zones = look.Explain, p.comingRows(look.Coming, s.Zone), look.Zones
+	d.At.Is, d.At.Why = look.Is, look.Why
+	d.Pager, d.Partial = p.pager(d.Occurred.Next), days.Partial
+	d.Year = yearHeat(days.Days, p.Now)
+	return p.show("schedule", d)
+}
+
+// Special reports that there is more to say than its time.
+func (r comingRow) Special() bool { return r.Skipped != "" || len(r.Notes) > 0 || r.Due != nil }
+
+func (p *page) comingRows(all []belfry.Coming, zone string) []comingRow {
+	rows := make([]comingRow, len(all))
+	for i, c := range all {
+		r := comingRow{Coming: c, When: p.WhenIn(zone, c.Nominal), Why: reasonText(c.Skipped)}
+		if !c.DueAt.IsZero() && !c.DueAt.Equal(c.Nominal) {
+			due := p.WhenIn(zone, c.DueAt)
+			r.Due = &due
+		}
+		rows[i] = r
+	}
+	return rows
+}
+
+// localLayouts are how people write a time of a zone.
+var localLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
+
+// readTime reads a time as people write it, in a zone unless it says its own.
+func readTime(fieldName, text, zone string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, strings.Replace(text, " ", "T", 1)); err == nil {
+		return t, nil
+	}
+	at, err := cron.LoadZone(zone)
+	if err != nil {
+		at = time.UTC // the zone has a fault of its own
+	}
+	for _, layout := range localLayouts {
+		if t, err := time.ParseInLocation(layout, text, at); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, belfry.InvalidField(fieldName, text, "is not a time", "write 2026-12-24 18:00 for "+at.String()+", or 2026-12-24T18:00:00Z")
+}
+
+// inZone writes an instant as readTime reads it.
+func inZone(t time.Time, zone string) string {
+	if t.IsZero() {
+		return ""
+	}
+	at, err := cron.LoadZone(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	if local := t.In(at); local.Second() != 0 {
+		return local.Format("2006-01-02 15:04:05")
+	}
+	return t.In(at).Format("2006-01-02 15:04")
+}
+
+// fact is a setting, in words.
+type fact struct{ Name, Value string }
+
+var overlapTexts = map[belfry.Overlap]string{
+	belfry.OverlapSkip: "the new one is skipped", belfry.OverlapBufferOne: "one waits, others are skipped",
+	belfry.OverlapBufferAll: "they wait in line", belfry.OverlapCancelOther: "the one before is canceled, and the new one starts once that has ended",
+	belfry.OverlapTerminateOther: "the one before is ended, and the new one starts at once", belfry.OverlapAllow: "both run",
+}
+
+var catchupTexts = map[belfry.Catchup]string{
+	belfry.CatchupNone: "none is made up for", belfry.CatchupLatest: "the latest is made up for", belfry.CatchupAll: "all are made up for",
+}
+
+// settings are everything that somebody can choose about a schedule.
+func settings(s belfry.Schedule) []fact {
+	or := func(text, none string) string {
+		if text == "" {
+			return none
+		}
+		return text
+	}
+	catchup := catchupTexts[s.Catchup]
+	switch s.Catchup {
+	case belfry.CatchupAll:
+		catchup += fmt.Sprintf(", up to %s of the last %s", plural(s.CatchupMax, "run", "runs"), s.CatchupWindow)
+	case belfry.CatchupLatest:
+		catchup += fmt.Sprintf(", if it is of the last %s", s.CatchupWindow)
+	}
+	overlap := overlapTexts[s.Overlap]
+	if s.Overlap == belfry.OverlapBufferAll {
+		overlap += fmt.Sprintf(", up to %d", s.BufferMax)
+	}
+	runs := "no limit"
+	if s.MaxRuns > 0 {
+		runs = numberText(s.MaxRuns)
+	}
+	facts := []fact{
+		{"Rules", s.RuleText()}, {"Zone", s.Zone}, {"Task", s.Task}, {"Description", or(s.Description, "none")},
+		{"While the run before goes on", overlap}, {"Missed runs", catchup},
+		{"Spread over", or(map[bool]string{false: s.Jitter.String()}[s.Jitter == 0], "nothing: it starts on time")},
+		{"Not before", or(inZone(s.Start, s.Zone), "at once")}, {"Not after", or(inZone(s.End, s.Zone), "no end")}, {"Runs at most", runs},
+		{"Time that a clock change removes", map[cron.Gap]string{cron.GapRunAfter: "runs after the gap", cron.GapSkip: "is skipped"}[s.DSTGap]},
+		{"Time that a clock change repeats", map[cron.Fold]string{cron.FoldFirst: "runs the first time", cron.FoldSecond: "runs the second time", cron.FoldBoth: "runs both times"}[s.DSTFold]},
+	}
+	for _, c := range []fact{{"Stays out of calendars", strings.Join(s.Blackout, ", ")}, {"Only within calendars", strings.Join(s.Within, ", ")}} {
+		facts = append(facts, fact{c.Name, or(c.Value, "none")})
+	}
+	if len(s.Calendars()) > 0 {
+		facts = append(facts, fact{"When a calendar says no", map[belfry.OnBlackout]string{belfry.BlackoutSkip: "the run is skipped", belfry.BlackoutNextOpen: "the run moves to when it may"}[s.OnBlackout]})
+	}
+	return append(facts, fact{"Input", or(string(s.Input), "the task's")})
+}
+
+// ScheduleSettings are those of a schedule, in words.
+func (p *page) ScheduleSettings(s belfry.Schedule) []fact { return settings(s) }
+
+// DecisionTabs are the decisions to look at.
+func (p *page) DecisionTabs(d scheduleData) []tab {
+	to := func(decision string) string { return p.Here("decision", decision, "cursor", "") + "#occurrences" }
+	return []tab{
+		newTab("All", to(""), d.Decision == "", ""), newTab("Became jobs", to("job"), d.Decision == "job", ""),
+		newTab("Skipped", to("skipped"), d.Decision == "skipped", ""), newTab("Waiting", to("buffered"), d.Decision == "buffered", ""),
+	}
+}
+
+// ScheduleJobs are the jobs of a schedule.
+func (p *page) ScheduleJobs(schedule string) string {
+	return p.With(p.Link("jobs"), "q", "schedule:"+schedule)
+}
+
+// RanFor is how long a job ran.
+func (p *page) RanFor(j belfry.Job) string {
+	if j.ClaimedAt.IsZero() || j.FinishedAt.IsZero() {
+		return "–"
+	}
+	return spanText(j.FinishedAt.Sub(j.ClaimedAt))
+}
+
+// PauseSchedule asks before a schedule is paused.
+func (p *page) PauseSchedule(s belfry.Schedule) confirm {
+	cmd := p.Command("POST", p.V1("schedules", s.Name, "pause"), jsonText(map[string]string{"reason": "why"}), "schedule", "pause", s.Name, "--reason", "why")
+	return confirm{
+		ID: "pause", Button: "Pause", Title: "Pause schedule " + s.Name + "?",
+		Text:   "Nothing of it starts until it is resumed, and jobs of it that wait are withdrawn. What runs goes on.",
+		Action: p.Link("schedules", s.Name, "pause"),
+		Fields: []field{newField("reason", "Why", "text", "", "Shown to everyone beside the schedule, and kept in the audit.", nil)},
+		Cmd:    &cmd,
+	}
+}
+
+// ResumeSchedule asks whether to make up for the pause.
+func (p *page) ResumeSchedule(s belfry.Schedule) confirm {
+	cmd := p.Command("POST", p.V1("schedules", s.Name, "resume"), jsonText(map[string]bool{"catch_up": true}), "schedule", "resume", s.Name, "--catch-up")
+	return confirm{
+		ID: "resume", Button: "Resume", Title: "Resume schedule " + s.Name + "?",
+		Text:   "It runs at its times again. What it would have run since " + s.PausedAt.UTC().Format("2 Jan 15:04 UTC") + " stays left out unless you ask for it.",
+		Action: p.Link("schedules", s.Name, "resume"),
+		Fields: []field{newField("catch_up", "Make up for the runs of the pause", "check", "", "As its catch-up says: "+catchupTexts[s.Catchup]+".", nil)},
+		Cmd:    &cmd,
+	}
+}
+
+// DeleteSchedule asks before a schedule is deleted.
+func (p *page) DeleteSchedule(s belfry.Schedule) confirm {
+	cmd := p.Command("DELETE", p.V1("schedules", s.Name), "", "schedule", "delete", s.Name)
+	return confirm{
+		ID: "delete", Button: "Delete", Danger: true, Title: "Delete schedule " + s.Name + "?",
+		Text:   "Jobs of it that wait are withdrawn, and its occurrences are gone. What runs goes on, jobs stay listed, and so does the task " + s.Task + ".",
+		Action: p.Link("schedules", s.Name, "delete"), Cmd: &cmd,
+	}
+}
+
+func pauseSchedule(p *page) error {
+	s, err := p.api.PauseSchedule(p.r.Context(), p.Namespace, p.r.PathValue("name"), p.r.PostFormValue("reason"))
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("schedules", s.Name), "Schedule %s is paused: nothing of it starts.", s.Name)
+}
+
+func resumeSchedule(p *page) error {
+	catchUp := p.r.PostFormValue("catch_up") == "true"
+	s, err := p.api.ResumeSchedule(p.r.Context(), p.Namespace, p.r.PathValue("name"), catchUp)
+	if err != nil {
+		return err
+	}
+	if catchUp {
+		return p.done(p.Link("schedules", s.Name), "Schedule %s goes on, and makes up for its pause.", s.Name)
+	}
+	return p.done(p.Link("schedules", s.Name), "Schedule %s goes on.", s.Name)
+}
+
+func deleteSchedule(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteSchedule(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("schedules"), "Schedule %s is deleted.", name)
+}
+
+// triggerData is the form that runs a schedule's task now.
+type triggerData struct {
+	Name string
+	Text string
+	Err  error
+}
+
+func triggerPage(p *page) error {
+	s, err := p.api.Schedule(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	d := triggerData{Name: s.Name, Text: indented(s.Input)}
+	if len(s.Input) == 0 {
+		task, err := p.api.Task(p.r.Context(), s.Namespace, s.Task)
+		if err != nil {
+			return err
+		}
+		d.Text = indented(task.Input)
+	}
+	return p.show("schedule-trigger", d)
+}
+
+func triggerSchedule(p *page) error {
+	d := triggerData{Name: p.r.PathValue("name"), Text: p.r.PostFormValue("input")}
+	input, err := readJSON("input", d.Text)
+	var job belfry.Job
+	if err == nil {
+		job, err = p.api.TriggerSchedule(p.r.Context(), p.Namespace, d.Name, input)
+	}
+	if err != nil {
+		d.Err = err
+		return p.again("schedule-trigger", d, err)
+	}
+	return p.done(p.Link("schedules", d.Name), "Schedule %s made job %d.", d.Name, job.ID)
+}
+
+// readJSON reads what somebody wrote as JSON, and says where it is none.
+func readJSON(fieldName, text string) (json.RawMessage, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var v any
+	err := json.Unmarshal([]byte(text), &v)
+	if err == nil {
+		return json.RawMessage(strings.TrimSpace(text)), nil
+	}
+	where := "at its end"
+	var fault *json.SyntaxError
+	if errors.As(err, &fault) && int(fault.Offset) < len(text) {
+		before := text[:fault.Offset]
+		line := strings.Count(before, "\n")
+		where = fmt.Sprintf("in line %d, column %d", line+1, len(before)-strings.LastIndex(before, "\n")-1)
+	}
+	return nil, belfry.InvalidField(fieldName, "", "is not JSON: "+err.Error()+", "+where, `write it like {"day": 1}`)
+}
+
+// indented is JSON for people.
+func indented(text json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+// TriggerCommand is triggering without this page.
+func (p *page) TriggerCommand(d triggerData) command {
+	input := d.Text
+	if _, err := readJSON("input", input); err != nil || strings.TrimSpace(input) == "" {
+		input = "{}"
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(input)) == nil {
+		input = b.String()
+	}
+	return p.Command("POST", p.V1("schedules", d.Name, "trigger"), jsonText(map[string]json.RawMessage{"input": json.RawMessage(input)}), "schedule", "trigger", d.Name, "--input", input)
+}

@@ -1,0 +1,572 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+type scheduleFormAPI interface {
+	CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
+	UpdateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error)
+	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
+	Calendars(ctx context.Context, f belfry.CalendarFilter) (belfry.Page[belfry.Calendar], error)
+}
+
+var scheduleFormRoutes = []route{
+	{"GET /schedules/new", newSchedule},
+	{"POST /schedules/new", createSchedule},
+	{"GET /schedules/{name}/edit", editSchedule},
+	{"POST /schedules/{name}/edit", changeSchedule},
+}
+
+const (
+	previewComing = 10
+	diffComing    = 20
+	formChoices   = 200 // tasks and calendars that a form lists
+)
+
+// scheduleForm is a schedule as somebody writes it.
+type scheduleForm struct {
+	Saved     *belfry.Schedule // that is edited
+	Values    url.Values
+	Rules     []ruleRow
+	Err       error
+	Preview   *schedulePreview
+	tasks     []string // to choose from; none: too many, or there is none
+	NoTask    bool
+	calendars []string
+	draft     belfry.Schedule
+}
+
+// ruleRow is one rule as it is written.
+type ruleRow struct {
+	N          int // from 1
+	Kind, Text string
+	Faults     []belfry.FieldError
+}
+
+// schedulePreview is what the schedule of a form would do.
+type schedulePreview struct {
+	Err     error
+	Explain []string
+	Coming  []comingRow
+}
+
+// ruleKinds are the ways to write a rule.
+var ruleKinds = []struct{ Value, Name, Like string }{
+	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the run before has ended", "5m"},
+	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
+}
+
+// RuleKinds are the ways to write a rule.
+func (p *page) RuleKinds() any { return ruleKinds }
+
+// writeRule makes a row of a rule.
+func writeRule(r belfry.Rule, zone string) (kind, text string) {
+	switch {
+	case r.Cron != "":
+		return "cron", r.Cron
+	case r.Every != 0 && r.Anchor == belfry.AnchorFinish:
+		return "finish", r.Every.String()
+	case r.Every != 0:
+		return "every", r.Every.String()
+	case r.RRule != "":
+		lines := []string{r.RRule}
+		if r.DTStart != "" || len(r.RDate)+len(r.ExDate) > 0 {
+			lines[0] = "RRULE:" + r.RRule
+			for _, part := range []struct {
+				name  string
+				times []string
+			}{{"DTSTART", slices.DeleteFunc([]string{r.DTStart}, func(t string) bool { return t == "" })}, {"RDATE", r.RDate}, {"EXDATE", r.ExDate}} {
+				for _, t := range part.times {
+					lines = append(lines, part.name+":"+icalStamp.Replace(t))
+				}
+			}
+		}
+		return "rrule", strings.Join(lines, "\n")
+	}
+	at, err := cron.LoadZone(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	var lines []string
+	for _, t := range r.At {
+		lines = append(lines, t.In(at).Format(time.RFC3339))
+	}
+	return "at", strings.Join(lines, "\n")
+}
+
+// icalStamp writes 2026-01-31T09:00:00 as RFC 5545 does.
+var icalStamp = strings.NewReplacer("-", "", ":", "")
+
+// readRule makes a rule of a row. What is as it was saved stays what it was.
+func readRule(row ruleRow, field, zone string, saved []belfry.Rule) (belfry.Rule, error) {
+	for _, r := range saved {
+		if kind, text := writeRule(r, zone); kind == row.Kind && text == row.Text {
+			return r, nil
+		}
+	}
+	switch row.Kind {
+	case "every", "finish":
+		d, err := belfry.ParseDuration(row.Text)
+		if err != nil {
+			return belfry.Rule{}, belfry.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
+		}
+		if row.Kind == "finish" {
+			return belfry.Rule{Every: d, Anchor: belfry.AnchorFinish}, nil
+		}
+		return belfry.Rule{Every: d}, nil
+	case "rrule":
+		return belfry.Rule{RRule: row.Text}, nil
+	case "at":
+		var r belfry.Rule
+		for line := range strings.Lines(row.Text) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			t, err := readTime(field+".at", line, zone)
+			if err != nil {
+				return r, err
+			}
+			r.At = append(r.At, t)
+		}
+		return r, nil
+	}
+	return belfry.Rule{Cron: row.Text}, nil
+}
+
+// formOf writes a schedule as a form.
+func formOf(s belfry.Schedule) url.Values {
+	v := url.Values{
+		"name": {s.Name}, "task": {s.Task}, "description": {s.Description}, "zone": {s.Zone}, "overlap": {string(s.Overlap)},
+		"buffer_max": {strconv.Itoa(s.BufferMax)}, "catchup": {string(s.Catchup)}, "catchup_window": {s.CatchupWindow.String()},
+		"catchup_max": {strconv.Itoa(s.CatchupMax)}, "jitter": {s.Jitter.String()}, "start": {inZone(s.Start, s.Zone)}, "end": {inZone(s.End, s.Zone)},
+		"max_runs": {strconv.FormatInt(s.MaxRuns, 10)}, "dst_gap": {string(s.DSTGap)}, "dst_fold": {string(s.DSTFold)},
+		"blackout": {strings.Join(s.Blackout, ", ")}, "within": {strings.Join(s.Within, ", ")}, "on_blackout": {string(s.OnBlackout)}, "input": {indented(s.Input)},
+	}
+	for _, r := range s.Rules {
+		kind, text := writeRule(r, s.Zone)
+		v.Add("rule_kind", kind)
+		v.Add("rule_text", text)
+	}
+	return v
+}
+
+// readForm reads what was written. Its faults stand at the fields that they are about.
+func (f *scheduleForm) readForm(namespace string) {
+	var faults []belfry.FieldError
+	check := func(err error) { faults = append(faults, faultsOf(err)...) }
+	text := func(name string) string {
+		return strings.TrimSpace(strings.ReplaceAll(f.Values.Get(name), "\r\n", "\n"))
+	}
+	length := func(name string) (d belfry.Duration) {
+		if t := text(name); t != "" {
+			var err error
+			if d, err = belfry.ParseDuration(t); err != nil {
+				check(belfry.InvalidField(name, t, "is not a length of time", "such as 90s, 1h30m or 7d"))
+			}
+		}
+		return d
+	}
+	number := func(name string) (n int64) {
+		if t := text(name); t != "" {
+			var err error
+			if n, err = strconv.ParseInt(t, 10, 32); err != nil {
+				check(belfry.InvalidField(name, t, "is not a number", ""))
+			}
+		}
+		return n
+	}
+	list := func(name string) []string {
+		return strings.FieldsFunc(text(name), func(r rune) bool { return strings.ContainsRune(", \n", r) })
+	}
+	s := belfry.Schedule{
+		Namespace: namespace, Name: text("name"), Description: text("description"), Task: text("task"), Zone: text("zone"),
+		DSTGap: cron.Gap(text("dst_gap")), DSTFold: cron.Fold(text("dst_fold")), MaxRuns: number("max_runs"), Jitter: length("jitter"),
+		Catchup: belfry.Catchup(text("catchup")), CatchupWindow: length("catchup_window"), CatchupMax: int(number("catchup_max")),
+		Overlap: belfry.Overlap(text("overlap")), BufferMax: int(number("buffer_max")),
+		Blackout: list("blackout"), Within: list("within"), OnBlackout: belfry.OnBlackout(text("on_blackout")),
+	}
+	saved := belfry.Schedule{}
+	if f.Saved != nil {
+		saved = *f.Saved
+		s.Name = saved.Name
+	}
+	when := func(name string, was time.Time) (t time.Time) {
+		if text(name) == inZone(was, s.Zone) { // with what the form does not show
+			return was
+		}
+		t, err := readTime(name, text(name), s.Zone)
+		check(err)
+		return t
+	}
+	s.Start, s.End = when("start", saved.Start), when("end", saved.End)
+	input, err := readJSON("input", text("input"))
+	if s.Input = input; text("input") == indented(saved.Input) {
+		s.Input = saved.Input
+	}
+	check(err)
+	f.Rules = nil
+	for i, written := range f.Values["rule_text"] {
+		row := ruleRow{N: len(f.Rules) + 1, Text: strings.TrimSpace(strings.ReplaceAll(written, "\r\n", "\n")), Kind: "cron"}
+		if kinds := f.Values["rule_kind"]; i < len(kinds) {
+			row.Kind = kinds[i]
+		}
+		if row.Text == "" {
+			continue
+		}
+		rule, err := readRule(row, fmt.Sprintf("rules[%d]", len(f.Rules)), s.Zone, saved.Rules)
+		check(err)
+		f.Rules, s.Rules = append(f.Rules, row), append(s.Rules, rule)
+	}
+	f.draft = s
+	if len(faults) > 0 {
+		f.Err = &belfry.Error{Code: belfry.Invalid, Message: "this schedule cannot be read", Fields: faults}
+	}
+}
+
+// listed is a fault of one entry of a list, such as blackout[0].
+var listed = regexp.MustCompile(`^(blackout|within)\[\d+\]$`)
+
+// place puts faults where the form can show them.
+func (f *scheduleForm) place() {
+	e := asError(f.Err)
+	if e == nil {
+		return
+	}
+	moved := *e
+	moved.Fields = slices.Clone(e.Fields)
+	for i, fault := range moved.Fields {
+		if m := listed.FindStringSubmatch(fault.Field); m != nil {
+			moved.Fields[i].Field = m[1]
+		}
+		for j := range f.Rules {
+			if strings.HasPrefix(fault.Field, fmt.Sprintf("rules[%d]", j)) {
+				f.Rules[j].Faults = append(f.Rules[j].Faults, fault)
+			}
+		}
+	}
+	f.Err = &moved
+}
+
+// newSchedule shows an empty form.
+func newSchedule(p *page) error {
+	s := belfry.Schedule{Task: p.Query("task"), Zone: "UTC"}.WithDefaults()
+	f := scheduleForm{Values: formOf(s)}
+	return p.showForm(&f, nil)
+}
+
+func editSchedule(p *page) error {
+	s, err := p.api.Schedule(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f := scheduleForm{Saved: &s, Values: formOf(s)}
+	f.readForm(s.Namespace)
+	if err := p.previewForm(&f); err != nil {
+		return err
+	}
+	return p.showForm(&f, nil)
+}
+
+// showForm shows the form, and if it was refused why.
+func (p *page) showForm(f *scheduleForm, refused error) error {
+	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Paging: belfry.Paging{Limit: formChoices}, Namespace: p.Namespace})
+	if err != nil {
+		return err
+	}
+	calendars, err := p.api.Calendars(p.r.Context(), belfry.CalendarFilter{Paging: belfry.Paging{Limit: formChoices}, Namespace: p.Namespace})
+	if err != nil {
+		return err
+	}
+	f.NoTask = len(tasks.Items) == 0
+	if tasks.Next == "" {
+		for _, t := range tasks.Items {
+			f.tasks = append(f.tasks, t.Name)
+		}
+	}
+	for _, c := range calendars.Items {
+		f.calendars = append(f.calendars, c.Name)
+	}
+	if len(f.Rules) == 0 || f.Values.Get("do") == "rule" {
+		f.Rules = append(f.Rules, ruleRow{N: len(f.Rules) + 1, Kind: "cron"})
+	}
+	if refused != nil {
+		f.Err = refused
+	}
+	f.place()
+	if refused != nil {
+		return p.again("schedule-form", f, refused)
+	}
+	return p.show("schedule-form", f)
+}
+
+// previewForm looks at what the schedule of the form would do.
+func (p *page) previewForm(f *scheduleForm) error {
+	f.Preview = &schedulePreview{Err: f.Err}
+	if f.Err != nil {
+		return nil
+	}
+	q := belfry.LookQuery{Namespace: p.Namespace, Draft: &f.draft, N: previewComing}
+	if f.Saved != nil {
+		q.Name = f.Saved.Name
+	}
+	look, err := p.api.Look(p.r.Context(), q)
+	if belfry.CodeOf(err) == belfry.Invalid {
+		f.Err, f.Preview.Err = err, err
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.Preview.Explain, f.Preview.Coming = look.Explain, p.comingRows(look.Coming, look.Schedule.Zone)
+	return nil
+}
+
+// readPosted is the form that was sent.
+func (p *page) readPosted(saved *belfry.Schedule) (*scheduleForm, error) {
+	if err := p.r.ParseForm(); err != nil {
+		return nil, err
+	}
+	f := &scheduleForm{Saved: saved, Values: p.r.PostForm}
+	f.readForm(p.Namespace)
+	return f, nil
+}
+
+func createSchedule(p *page) error {
+	f, err := p.readPosted(nil)
+	if err != nil {
+		return err
+	}
+	if f.Values.Get("do") != "save" {
+		if err := p.previewForm(f); err != nil {
+			return err
+		}
+		return p.showForm(f, nil)
+	}
+	refused := f.Err
+	var made belfry.Schedule
+	if refused == nil {
+		made, refused = p.api.CreateSchedule(p.r.Context(), f.draft)
+	}
+	if refused != nil {
+		return p.showForm(f, refused)
+	}
+	return p.done(p.Link("schedules", made.Name), "Schedule %s is made.", made.Name)
+}
+
+// review is what an edit changes, shown before it is saved.
+type review struct {
+	Name    string
+	Hidden  []pair
+	Changes []change
+	Same    bool // no time changes
+	Diff    []diffRow
+	Stale   bool // somebody else saved meanwhile
+	Cmd     command
+}
+
+type pair struct{ Name, Value string }
+
+type change struct{ Name, Before, After string }
+
+type diffRow struct {
+	Change string
+	When   moment
+}
+
+// changeSchedule shows what an edit changes, and saves it once that was seen.
+func changeSchedule(p *page) error {
+	saved, err := p.api.Schedule(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f, err := p.readPosted(&saved)
+	if err != nil {
+		return err
+	}
+	do, seen := f.Values.Get("do"), f.Values.Get("seen")
+	stale := seen != "" && seen != stamp(saved)
+	switch {
+	case do == "review" || do == "save" && (seen == "" || stale):
+		return p.reviewEdit(f, stale && do == "save")
+	case do == "save":
+		if f.Err == nil {
+			_, f.Err = p.api.UpdateSchedule(p.r.Context(), f.draft)
+		}
+		if f.Err != nil {
+			return p.showForm(f, f.Err)
+		}
+		return p.done(p.Link("schedules", saved.Name), "Schedule %s is saved.", saved.Name)
+	}
+	if err := p.previewForm(f); err != nil {
+		return err
+	}
+	return p.showForm(f, nil)
+}
+
+// stamp is a version of a schedule.
+func stamp(s belfry.Schedule) string { return s.UpdatedAt.UTC().Format(time.RFC3339Nano) }
+
+func (p *page) reviewEdit(f *scheduleForm, stale bool) error {
+	if f.Err != nil {
+		return p.showForm(f, f.Err)
+	}
+	look, err := p.api.Look(p.r.Context(), belfry.LookQuery{Namespace: p.Namespace, Name: f.Saved.Name, Draft: &f.draft, N: diffComing})
+	if belfry.CodeOf(err) == belfry.Invalid {
+		return p.showForm(f, err)
+	}
+	if err != nil {
+		return err
+	}
+	after := f.draft.WithDefaults()
+	d := review{Name: f.Saved.Name, Same: f.Saved.SameTimes(after), Stale: stale, Changes: changes(*f.Saved, after)}
+	for name, values := range f.Values {
+		if name == "do" || name == "seen" {
+			continue
+		}
+		for _, v := range values {
+			d.Hidden = append(d.Hidden, pair{name, v})
+		}
+	}
+	slices.SortStableFunc(d.Hidden, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
+	d.Hidden = append(d.Hidden, pair{"seen", stamp(*f.Saved)})
+	for _, s := range look.Diff {
+		d.Diff = append(d.Diff, diffRow{s.Change, p.WhenIn(after.Zone, s.Nominal)})
+	}
+	body := f.draft
+	body.Namespace = ""
+	d.Cmd = p.Command("PUT", p.V1("schedules", d.Name), jsonText(body), "schedule", "update", d.Name, "-f", "schedule.yaml")
+	return p.show("schedule-review", d)
+}
+
+// changes are the settings that differ.
+func changes(before, after belfry.Schedule) (out []change) {
+	was := map[string]string{}
+	for _, f := range settings(before) {
+		was[f.Name] = f.Value
+	}
+	for _, f := range settings(after) {
+		if was[f.Name] != f.Value {
+			out = append(out, change{f.Name, was[f.Name], f.Value})
+		}
+		delete(was, f.Name)
+	}
+	for _, f := range settings(before) {
+		if value, gone := was[f.Name]; gone {
+			out = append(out, change{f.Name, value, "–"})
+		}
+	}
+	return out
+}
+
+// input is a field of the form.
+func (f *scheduleForm) input(name, label, kind, hint string) field {
+	return newField(name, label, kind, f.Values.Get(name), hint, f.Err)
+}
+
+// What are the inputs before the rules.
+func (f *scheduleForm) What() []field {
+	task := f.input("task", "Task", "text", "What runs.").Need()
+	if len(f.tasks) > 0 {
+		task = task.Among(append([]string{""}, f.tasks...)...)
+	}
+	fields := []field{task, f.input("description", "Description", "text", "For people.")}
+	if f.Saved == nil {
+		fields = append([]field{f.input("name", "Name", "text", "Letters, digits, dots, dashes and underscores.").Need()}, fields...)
+	}
+	return fields
+}
+
+// When are the inputs beside the rules.
+func (f *scheduleForm) When() []field {
+	return []field{
+		f.input("zone", "Zone", "text", "An IANA name such as Europe/Sofia. Rules and times of this form are read in it."),
+		f.input("start", "Not before", "text", "Such as 2026-12-24 18:00. Empty: at once."),
+		f.input("end", "Not after", "text", "Empty: no end."),
+		f.input("max_runs", "Runs at most", "number", "0: no limit."),
+		f.input("jitter", "Spread over", "text", "Starts come up to this much later, the same way each time. Such as 5m; 0s: on time."),
+	}
+}
+
+// Policy are the inputs about what stands in the way.
+func (f *scheduleForm) Policy() []field {
+	known := "Names of calendars, with commas between."
+	if len(f.calendars) > 0 {
+		known += " There are: " + short(300, strings.Join(f.calendars, ", ")) + "."
+	}
+	return []field{
+		f.input("overlap", "While the run before goes on", "", "skip: the new one is skipped. buffer_one and buffer_all: it waits. cancel_other and terminate_other: it takes the place of the other. allow: both run.").
+			Among("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
+		f.input("buffer_max", "Runs that wait at most", "number", "With buffer_all."),
+		f.input("catchup", "Missed runs", "", "When nothing was there to start them: none, the latest, or all are made up for.").Among("none", "latest", "all"),
+		f.input("catchup_window", "Missed no longer ago than", "text", "Such as 1h."),
+		f.input("catchup_max", "Made up for at once at most", "number", "With all."),
+		f.input("blackout", "Stays out of calendars", "text", known), f.input("within", "Only within calendars", "text", known),
+		f.input("on_blackout", "When a calendar says no", "", "skip: the run is skipped. next_open: it moves to when it may.").Among("", "skip", "next_open"),
+		f.input("dst_gap", "Time that a clock change removes", "", "").Among("run_after", "skip"),
+		f.input("dst_fold", "Time that a clock change repeats", "", "").Among("first", "second", "both"),
+	}
+}
+
+// Input is the input of its jobs.
+func (f *scheduleForm) Input() field {
+	return f.input("input", "Input", "area", "JSON for its jobs. Empty: the task's input.")
+}
+
+// RuleFaults are those of no single rule.
+func (f *scheduleForm) RuleFaults() (out []belfry.FieldError) {
+	for _, fault := range faultsOf(f.Err) {
+		if fault.Field == "rules" {
+			out = append(out, fault)
+		}
+	}
+	return out
+}
+
+// Like are examples of rules.
+func (f *scheduleForm) Like() (out []fact) {
+	for _, k := range ruleKinds {
+		out = append(out, fact{k.Name, k.Like})
+	}
+	return out
+}
+
+// NewScheduleCommand is making one without this page.
+func (p *page) NewScheduleCommand(f *scheduleForm) command {
+	s := f.draft
+	s.Namespace = ""
+	if s.Name == "" {
+		s.Name, s.Task = "nightly", "backup"
+	}
+	if len(s.Rules) == 0 {
+		s.Rules = []belfry.Rule{{Cron: "0 3 * * *"}}
+	}
+	cli := []string{"schedule", "create", s.Name, "--task", s.Task}
+	for _, r := range s.Rules {
+		kind, text := writeRule(r, s.Zone)
+		switch kind {
+		case "finish":
+			cli = append(cli, "--every", text, "--after-finish")
+		case "at":
+			for line := range strings.Lines(text) {
+				cli = append(cli, "--at", strings.TrimSpace(line))
+			}
+		default:
+			cli = append(cli, "--"+kind, text)
+		}
+	}
+	if s.Zone != "" {
+		cli = append(cli, "--zone", s.Zone)
+	}
+	return p.Command("POST", p.V1("schedules"), jsonText(s), cli...)
+}

@@ -1,0 +1,309 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type schedulesAPI interface {
+	Schedule(ctx context.Context, namespace, name string) (belfry.Schedule, error)
+	Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error)
+	PauseSchedule(ctx context.Context, namespace, name, reason string) (belfry.Schedule, error)
+	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (belfry.Schedule, error)
+	Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error)
+}
+
+var schedulesRoutes = []route{
+	{"GET /schedules", scheduleList},
+	{"POST /schedules/bulk", bulkSchedules},
+}
+
+// schedulesPerPage is a page of the list, whose strips one question answers.
+const schedulesPerPage = belfry.MaxStrips
+
+type scheduleListData struct {
+	Rows   []scheduleRow
+	Pager  pager
+	State  string
+	Task   string
+	Tag    string
+	Part   string // of the name
+	Looked int    // names, when it stopped there
+	Strict bool   // something was asked for, so that nothing found does not mean that there is nothing
+}
+
+// scheduleRow is a schedule of the list, and how it went lately.
+type scheduleRow struct {
+	belfry.Schedule
+	Words []string
+	Lately
+}
+
+// Lately is the last results of a schedule.
+type Lately struct {
+	Strip strip
+	Last  belfry.StripResult // that ended
+	Ended bool               // there is one
+}
+
+func scheduleList(p *page) error {
+	d := scheduleListData{State: p.Query("state"), Task: strings.TrimSpace(p.Query("task")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part"))}
+	d.Strict = d.State+d.Task+d.Tag+d.Part+p.Query("cursor") != ""
+	found, err := p.api.Schedules(p.r.Context(), belfry.ScheduleFilter{
+		Paging:    belfry.Paging{Limit: schedulesPerPage, Cursor: p.Query("cursor")},
+		Namespace: p.Namespace, State: belfry.ScheduleState(d.State), Task: d.Task, Tag: d.Tag, Part: d.Part,
+	})
+	if err != nil {
+		return err
+	}
+	d.Pager, d.Looked = p.pager(found.Next), found.Looked
+	lately, err := p.lately(found.Items)
+	if err != nil {
+		return err
+	}
+	for _, s := range found.Items {
+		d.Rows = append(d.Rows, scheduleRow{Schedule: s, Words: ruleWords(s), Lately: lately[s.ID]})
+	}
+	return p.show("schedules", d)
+}
+
+// lately reads the last results of schedules, by the id of each.
+func (p *page) lately(all []belfry.Schedule) (map[int64]Lately, error) {
+	names := map[string][]string{} // strips are asked for by namespace
+	for _, s := range all {
+		names[s.Namespace] = append(names[s.Namespace], s.Name)
+	}
+	found := map[int64]Lately{}
+	for namespace, of := range names {
+		strips, err := p.api.Strips(p.r.Context(), belfry.StripQuery{Namespace: namespace, Schedules: of})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range strips {
+			found[s.ScheduleID] = newLately(s)
+		}
+	}
+	return found, nil
+}
+
+func newLately(s belfry.Strip) Lately {
+	l := Lately{Strip: strip{Label: "Last results of " + s.Schedule}}
+	for _, r := range slices.Backward(s.Results) {
+		l.Strip.Cells = append(l.Strip.Cells, resultCell(r))
+		if r.JobID != 0 && r.State.Final() {
+			l.Last, l.Ended = r, true
+		}
+	}
+	return l
+}
+
+// resultCell is one bar of a strip.
+func resultCell(r belfry.StripResult) cell {
+	c := cell{Tone: tones[string(r.State)][0]}
+	c.Title = words(r.State)
+	if r.Reason != "" {
+		c.Title += ": " + reasonText(r.Reason)
+	}
+	if r.Missed > 1 {
+		c.Title += fmt.Sprintf(", %s times", countText(r.Missed))
+	}
+	if at := r.Nominal; !at.IsZero() {
+		c.Title += ", planned for " + at.UTC().Format("2 Jan 15:04:05 UTC")
+	} else if !r.At.IsZero() {
+		c.Title += ", " + r.At.UTC().Format("2 Jan 15:04:05 UTC")
+	}
+	if r.Took > 0 {
+		c.Title += ", took " + spanText(r.Took)
+	}
+	return c
+}
+
+// ruleWords is when a schedule runs, in words: a line for each rule.
+func ruleWords(s belfry.Schedule) []string {
+	s.Blackout, s.Within = nil, nil // whose calendars are not at hand, and are no rules
+	plan, err := s.Plan()
+	if err != nil {
+		return nil
+	}
+	lines := s.Explain(plan)
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "times are read in ") }); i >= 0 {
+		lines = lines[:i]
+	}
+	return lines
+}
+
+// reasonTexts say why something did not run.
+var reasonTexts = map[belfry.Reason]string{
+	belfry.ReasonOverlap:       "the run before had not ended",
+	belfry.ReasonBufferFull:    "as many runs were waiting as may",
+	belfry.ReasonCatchupNone:   "missed, and missed runs are not made up for",
+	belfry.ReasonCatchupLatest: "missed, and only the latest is made up for",
+	belfry.ReasonCatchupWindow: "missed too long ago to be made up for",
+	belfry.ReasonCatchupMax:    "missed, with more others than are made up for at once",
+	belfry.ReasonBlackout:      "a calendar kept it out",
+	belfry.ReasonMaxRuns:       "it had run as often as it may",
+	belfry.ReasonPaused:        "the schedule was paused",
+	belfry.ReasonEdited:        "the times of the schedule were edited",
+	belfry.ReasonDeleted:       "the schedule or its task was deleted",
+	belfry.ReasonCanceled:      "somebody canceled it",
+	belfry.ReasonReplaced:      "a later run took its place",
+	belfry.ReasonSpent:         "every attempt was used up",
+	belfry.ReasonNoRetry:       "it asked not to be tried again",
+	belfry.ReasonLost:          "its worker was lost",
+	belfry.ReasonSnoozes:       "it was put off too often",
+}
+
+func reasonText(r belfry.Reason) string {
+	if text, ok := reasonTexts[r]; ok {
+		return text
+	}
+	return words(r)
+}
+
+// Reason is why something did not run, in words.
+func (p *page) Reason(r belfry.Reason) string { return reasonText(r) }
+
+// ScheduleTabs are the states to look at.
+func (p *page) ScheduleTabs(d scheduleListData) []tab {
+	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), d.State == "", "")}
+	for _, s := range []belfry.ScheduleState{belfry.ScheduleActive, belfry.SchedulePaused, belfry.ScheduleCompleted} {
+		tabs = append(tabs, newTab(sentenceCase(string(s)), p.Here("state", s, "cursor", ""), d.State == string(s), ""))
+	}
+	return tabs
+}
+
+func sentenceCase(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// SchedulesCommand is the list without this page.
+func (p *page) SchedulesCommand(d scheduleListData) command {
+	cli, path := []string{"schedule", "list"}, p.V1("schedules")
+	for _, f := range []pair{{"state", d.State}, {"task", d.Task}, {"tag", d.Tag}, {"part", d.Part}} {
+		if f.Value != "" {
+			cli, path = append(cli, "--"+f.Name, f.Value), p.With(path, f.Name, f.Value)
+		}
+	}
+	return p.Command("GET", path, "", cli...)
+}
+
+// V1 is a path of the API, for the namespace that is shown.
+func (p *page) V1(parts ...any) string {
+	return "/v1" + strings.TrimPrefix(p.Link(parts...), p.c.prefix)
+}
+
+// bulkData is what an action on several schedules would do.
+type bulkData struct {
+	Do      string // pause or resume
+	Found   []belfry.Schedule
+	Already []belfry.Schedule // to which it would do nothing
+	Gone    []string
+	Reason  string
+	CatchUp bool
+}
+
+// Names of those that it is about.
+func (d bulkData) Names() (names []string) {
+	for _, s := range d.Found {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// bulkSchedules says what pausing or resuming the selected would do, and does
+// it once that was seen.
+func bulkSchedules(p *page) error {
+	if err := p.r.ParseForm(); err != nil {
+		return err
+	}
+	d := bulkData{Do: p.r.PostForm.Get("do"), Reason: p.r.PostForm.Get("reason"), CatchUp: p.r.PostForm.Get("catch_up") == "true"}
+	if d.Do != "pause" && d.Do != "resume" {
+		return belfry.InvalidField("do", d.Do, "cannot be done to several schedules", "pause or resume")
+	}
+	names := p.r.PostForm["name"]
+	if len(names) == 0 {
+		return belfry.InvalidField("name", "", "none is selected", "tick those that are meant")
+	}
+	if len(names) > schedulesPerPage {
+		return belfry.InvalidField("name", fmt.Sprint(len(names)), "are more than one page of the list", "")
+	}
+	for _, full := range names {
+		namespace, name, _ := strings.Cut(full, "/")
+		s, err := p.api.Schedule(p.r.Context(), namespace, name)
+		switch {
+		case belfry.CodeOf(err) == belfry.NotFound:
+			d.Gone = append(d.Gone, name)
+		case err != nil:
+			return err
+		case (s.State == belfry.SchedulePaused) == (d.Do == "pause") || s.State == belfry.ScheduleCompleted:
+			d.Already = append(d.Already, s)
+		default:
+			d.Found = append(d.Found, s)
+		}
+	}
+	if p.r.PostForm.Get("seen") == "" {
+		return p.show("schedules-bulk", d)
+	}
+	return d.carryOut(p)
+}
+
+func (d bulkData) carryOut(p *page) error {
+	done, past := 0, "paused"
+	var failed []string
+	for _, s := range d.Found {
+		var err error
+		if d.Do == "pause" {
+			_, err = p.api.PauseSchedule(p.r.Context(), s.Namespace, s.Name, d.Reason)
+		} else {
+			_, err = p.api.ResumeSchedule(p.r.Context(), s.Namespace, s.Name, d.CatchUp)
+			past = "resumed"
+		}
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s (%s)", s.Name, err))
+			continue
+		}
+		done++
+	}
+	text := fmt.Sprintf("%s %s.", plural(done, "schedule is", "schedules are"), past)
+	if len(failed) > 0 {
+		text += " Not: " + strings.Join(failed, ", ") + "."
+	}
+	return p.done(p.Link("schedules"), "%s", text)
+}
+
+// Plural is a number with the word for one or for several.
+func (p *page) Plural(n int, one, several string) string { return plural(n, one, several) }
+
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return numberText(n) + " " + several
+}
+
+// ChangeSchedules is the same without this page. The API does it one by one.
+func (p *page) ChangeSchedules(d bulkData) command {
+	cli := append([]string{"schedule", d.Do}, d.Names()...)
+	body := "{}"
+	switch {
+	case d.Do == "pause":
+		body = jsonText(map[string]string{"reason": "why"})
+		cli = append(cli, "--reason", "why")
+	case d.CatchUp:
+		body = jsonText(map[string]bool{"catch_up": true})
+		cli = append(cli, "--catch-up")
+	}
+	return p.Command("POST", p.V1("schedules", d.Names()[0], d.Do), body, cli...)
+}
+
+// jsonText is plain data as JSON.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "{}" // it is not plain
+	}
+	return string(text)
+}
