@@ -10,6 +10,9 @@ form.addEventListener('input', () => {
   timer = setTimeout(look, 300);
 });
 
+// What was typed before this was there counts too.
+if ([...form.elements].some(e => 'defaultValue' in e && e.type !== 'checkbox' && e.value !== e.defaultValue)) look();
+
 async function look() {
   const mine = ++asked;
   const body = new URLSearchParams(new FormData(form));
