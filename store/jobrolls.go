@@ -31,8 +31,6 @@ const (
 // jobMark is how far finished jobs were rolled up.
 type jobMark struct{ minute, after int64 }
 
-func (m jobMark) time() time.Time { return time.Unix(m.minute*60, 0).UTC() }
-
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 func (s *Store) jobMark(ctx context.Context, tx Tx) (m jobMark, err error) {
