@@ -94,5 +94,5 @@ func podDir(cmd *cobra.Command, dir *string) {
 
 // attemptBroker is the server for one attempt, by its token.
 func attemptBroker(h pod.Handover) (belfry.Broker, error) {
-	return httpapi.NewClient(h.Server, h.Leased.Token, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
+	return httpapi.NewAttemptClient(h.Server, h.Session, h.Leased, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
 }

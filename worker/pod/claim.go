@@ -15,7 +15,7 @@ import (
 type ClaimOptions struct {
 	Broker  belfry.Broker
 	Fetcher Fetcher
-	Worker  belfry.WorkerInfo // Kinds are set here
+	Worker  belfry.WorkerInfo // Kinds and Once are set here
 	Server  string            // where the second finds the broker
 	Dir     string            // that both share
 	// Wait is how long to wait for a job. Zero looks once.
@@ -33,7 +33,7 @@ const claimPatience = 10 * time.Second
 // in time. When it fails after it has claimed, the job is given back as a fault
 // of the machine.
 func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
-	o.Worker.Kinds = []belfry.Kind{belfry.KindProgram}
+	o.Worker.Kinds, o.Worker.Once = []belfry.Kind{belfry.KindProgram}, true
 	for name := range o.Worker.Queues {
 		o.Worker.Queues[name] = 1
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,7 +108,7 @@ func (p *twoContainers) main(t *testing.T) error {
 			if h.Server != "http://server" || h.Leased.Token != "for-this-attempt" {
 				t.Errorf("%+v", h)
 			}
-			return p, nil
+			return &attempt{Broker: p, handover: h}, nil
 		},
 		Executor: func(ctx context.Context, _ pod.Handover) (worker.Executor, belfry.Has, error) {
 			ex = p.executor(ctx, t)
@@ -187,7 +188,7 @@ func TestALeaseThatIsLostIsNotStarted(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	p.Lose()
-	if err := p.main(t); belfry.CodeOf(err) != belfry.Conflict || p.Text(p.id) != "" {
+	if err := p.main(t); belfry.CodeOf(err) != belfry.Unauthorized || p.Text(p.id) != "" {
 		t.Error(err, p.Text(p.id))
 	}
 }
@@ -213,4 +214,26 @@ func TestAResultIsOfferedUntilTheServerIsBack(t *testing.T) {
 	if as := p.Attempts(p.id); len(as) != 1 || as[0].ExitCode == nil || *as[0].ExitCode != 3 {
 		t.Errorf("%+v", as)
 	}
+}
+
+// attempt is the broker of exactly one, as the client of the server is.
+type attempt struct {
+	belfry.Broker
+	handover pod.Handover
+	given    atomic.Bool
+}
+
+func (a *attempt) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
+	r, err := a.Renew(ctx, a.handover.Session.ID, []belfry.Ref{a.handover.Ref()})
+	if err == nil && r.Lost {
+		err = belfry.Errorf(belfry.Unauthorized, "the attempt has ended")
+	}
+	return a.handover.Session, err
+}
+
+func (a *attempt) Claim(context.Context, belfry.ClaimRequest) (belfry.Claim, error) {
+	if a.given.Swap(true) {
+		return belfry.Claim{}, nil
+	}
+	return belfry.Claim{Lease: a.handover.Lease, Jobs: []belfry.LeasedJob{a.handover.Leased}}, nil
 }

@@ -3,7 +3,6 @@ package pod
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -13,7 +12,8 @@ import (
 // RunOptions of the second process.
 type RunOptions struct {
 	Dir string // that both share
-	// Connect makes the broker for exactly this attempt, by its token.
+	// Connect makes the broker for exactly this attempt, by its token: it takes
+	// over the session, hands the job out once, and renews tokens by itself.
 	Connect func(Handover) (belfry.Broker, error)
 	// Executor makes what runs the program. It is called when the file with the
 	// token is gone.
@@ -36,6 +36,8 @@ func Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
+	h.Session.Queues = map[string]int{h.Leased.Job.Queue: 1}
+	h.Session.Order = []string{h.Leased.Job.Queue}
 	b, err := o.Connect(h)
 	if err != nil {
 		return err
@@ -45,8 +47,8 @@ func Run(ctx context.Context, o RunOptions) error {
 		return failed(ctx, b, h, err)
 	}
 	w, err := worker.New(worker.Options{
-		Broker: &one{Broker: b, handover: h}, Name: o.Name, Version: o.Version, Has: has, Spool: o.Spool,
-		Queues:    map[string]int{h.Leased.Job.Queue: 1},
+		Broker: b, Name: o.Name, Version: o.Version, Has: has, Spool: o.Spool,
+		Queues:    h.Session.Queues,
 		Executors: map[belfry.Kind]worker.Executor{belfry.KindProgram: ex},
 		Grace:     o.Grace, Prefetch: -1, Linger: reportFor, Logger: o.Logger,
 	})
@@ -68,48 +70,4 @@ func failed(ctx context.Context, b belfry.Broker, h Handover, why error) error {
 		return err
 	}
 	return why
-}
-
-// one is a broker that has one job: what was handed over.
-type one struct {
-	belfry.Broker
-	handover Handover
-	given    atomic.Bool
-}
-
-// OpenSession takes over the session of the first process. The lease counts
-// from a renewal of our own, because nobody knows how long ago its last was.
-func (o *one) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
-	r, err := o.Renew(ctx, o.handover.Session.ID, []belfry.Ref{o.handover.Ref()})
-	switch {
-	case err != nil:
-		return belfry.Session{}, err
-	case r.Lost:
-		return belfry.Session{}, belfry.Errorf(belfry.Conflict, "the lease of job %d was lost before it could start", o.handover.Leased.Job.ID)
-	}
-	if token := r.Tokens[o.handover.Leased.Job.ID]; token != "" {
-		o.handover.Leased.Token = token
-	}
-	s := o.handover.Session
-	s.Queues = map[string]int{o.handover.Leased.Job.Queue: 1}
-	return s, nil
-}
-
-// Claim gives the job, once.
-func (o *one) Claim(context.Context, belfry.ClaimRequest) (belfry.Claim, error) {
-	if o.given.Swap(true) {
-		return belfry.Claim{}, nil
-	}
-	return belfry.Claim{Lease: o.handover.Lease, Jobs: []belfry.LeasedJob{o.handover.Leased}}, nil
-}
-
-// CloseSession is refused to a token that is for one attempt. The session then
-// ends because nobody renews it, and holds nothing.
-func (o *one) CloseSession(ctx context.Context, session string) error {
-	err := o.Broker.CloseSession(ctx, session)
-	switch belfry.CodeOf(err) {
-	case belfry.Forbidden, belfry.Unauthorized, belfry.NotFound:
-		return nil
-	}
-	return err
 }
