@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/transport"
 	"github.com/belfry-run/belfry/transport/nats"
 	"github.com/belfry-run/belfry/transport/sqs"
@@ -172,14 +173,12 @@ func (b Brokers) doorbells() map[string]worker.Doorbell {
 	return bells
 }
 
+var _ transport.Desk = (*store.Store)(nil)
+
 // startBells rings for the workers of queues that have a broker.
 func (a *App) startBells(ctx context.Context) error {
 	if !a.opt.Has(config.RoleEngine) || len(a.opt.Brokers) == 0 {
 		return nil
-	}
-	desk, ok := any(a.store).(transport.Desk)
-	if !ok {
-		return belfry.InvalidField("brokers", "", "need a store that makes tickets", "")
 	}
 	numbers := newBells(new(catalogue))
 	if err := numbers.register(a.opt.Registry); err != nil {
@@ -195,7 +194,7 @@ func (a *App) startBells(ctx context.Context) error {
 	}
 	for queue, carrier := range brokers {
 		numbers.start(queue)
-		r := transport.Ringer{Queue: queue, Desk: desk, Publisher: carrier, Observer: numbers, Logger: a.log}
+		r := transport.Ringer{Queue: queue, Desk: a.store, Publisher: carrier, Observer: numbers, Logger: a.log}
 		a.loop("bell of queue "+queue, r.Run)
 	}
 	return nil

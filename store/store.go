@@ -40,6 +40,10 @@ type Options struct {
 	Bytes Bytes
 	// Sealer hides secrets. Without it none can be kept.
 	Sealer Sealer
+	// RingAgain is how long after a ticket was made it is made again, if nobody
+	// claimed its job; twice as long after each time, up to 32 times as long.
+	// Default: 30s.
+	RingAgain time.Duration
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
@@ -66,6 +70,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Poll == 0 {
 		o.Poll = time.Second
+	}
+	if o.RingAgain == 0 {
+		o.RingAgain = 30 * time.Second
 	}
 	if o.Keep.Age == 0 {
 		o.Keep.Age = 30 * 24 * time.Hour

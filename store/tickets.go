@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// ringAgain is how long after a ticket was made it is made again, if nobody
-	// claimed its job; twice as long after each time, up to ringLongest.
-	ringAgain   = 30 * time.Second
-	ringLongest = 16 * time.Minute
+	// maxDoubled is how often the time until a ticket is made again doubles.
+	maxDoubled = 5
 	// maxRung bounds the tickets of a queue that wait to be shown. More would
 	// only wait at the broker instead of here.
 	maxRung = 10_000
@@ -30,8 +28,8 @@ const (
 func (s *Store) Ready(queue string) <-chan struct{} { return s.hub.on(topicQueue(queue)) }
 
 // MakeTickets makes tickets for at most n jobs of a queue that are ready and
-// have none, or one that nobody has shown for half a minute and, after that, for
-// ever longer. Two nodes that ask at once do not get the same jobs.
+// have none, or one that nobody has shown for [Options.RingAgain] and, after
+// that, for ever longer. Two nodes that ask at once do not get the same jobs.
 //
 // A ticket that is made again is the same: the broker may still hold the first,
 // behind many others, and it must not become worthless there. The secret follows
@@ -77,7 +75,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 		rows, secrets := make([]row, len(jobs)), make(map[int64]string, len(jobs))
 		for i, j := range jobs {
 			secrets[j.id] = ticketSecret(keys[0], j.id, j.lease)
-			wait := min(ringAgain<<min(j.rings, 10), ringLongest)
+			wait := s.opt.RingAgain << min(j.rings, maxDoubled)
 			rows[i] = row{j.id, j.lease, hashSecret(secrets[j.id]), j.rings + 1, micros(c.now.Add(wait))}
 		}
 		from, args := c.sql.Table(3, "t", BatchOf(rows))

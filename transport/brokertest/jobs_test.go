@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
@@ -22,15 +24,18 @@ import (
 
 const jobs = 2000
 
+// brisk rings soon for what was not heard.
+var brisk = store.Options{RingAgain: 300 * time.Millisecond}
+
 // stores opens each kind of database.
 var stores = map[string]func(t *testing.T) *store.Store{
 	"sqlite": func(t *testing.T) *store.Store {
-		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Options: brisk})
 		must(t, err)
 		return st
 	},
 	"postgres": func(t *testing.T) *store.Store {
-		st, err := postgres.Open(t.Context(), pgtest.New(t), postgres.Options{})
+		st, err := postgres.Open(t.Context(), pgtest.New(t), postgres.Options{Options: brisk})
 		must(t, err)
 		return st
 	},
@@ -61,14 +66,13 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 	_, err = st.CreateTask(t.Context(), belfry.Task{Name: "work", Kind: belfry.KindFunc, Queue: "render"})
 	must(t, err)
 	ids := enqueue(t, st)
-	desk := newOffice(st, jobs)
 	bell := newUnruly(p.client(t), 1)
 	for range 2 {
-		loop(t, transport.Ringer{Queue: "render", Desk: desk, Publisher: bell, Look: 50 * time.Millisecond, Logger: p.log.logger()}.Run)
+		loop(t, transport.Ringer{Queue: "render", Desk: st, Publisher: bell, Look: 50 * time.Millisecond, Logger: p.log.logger()}.Run)
 	}
 	var ran seen
-	for i := range 3 {
-		listen(t, fmt.Sprint("worker-", i), desk, newUnruly(p.client(t), uint64(i)+2), &ran, p.log.logger())
+	for i, b := range []belfry.Broker{st, st, overHTTP(t, st)} {
+		listen(t, fmt.Sprint("worker-", i), b, newUnruly(p.client(t), uint64(i)+2), &ran, p.log.logger())
 	}
 	eventually(t, "all jobs are done", func() bool {
 		all, err := st.Queues(t.Context())
@@ -85,6 +89,24 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 	bell.mu.Lock()
 	defer bell.mu.Unlock()
 	t.Logf("on their way in %d messages were lost, %d doubled and %d replayed", bell.lost, bell.doubled, bell.replayed)
+}
+
+// overHTTP is the store for a worker that has a token and no database.
+func overHTTP(t *testing.T, st *store.Store) belfry.Broker {
+	t.Helper()
+	_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "far", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	must(t, err)
+	server, err := httpapi.New(httpapi.Options{Service: st, Auth: st, Attempts: st})
+	must(t, err)
+	front := httptest.NewServer(server.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		front.Close()
+	})
+	client, err := httpapi.NewClient(front.URL, secret, httpapi.ClientOptions{})
+	must(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	return client
 }
 
 // loop runs something for as long as the test does.
