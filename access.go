@@ -4,9 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
+
+// tokenNameRule lets a token be called as a person is by e-mail. It leaves out
+// the colon, which stands between kinds and names of actors in the audit.
+var tokenNameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._@+'-]{0,127}$`)
+
+const tokenNameHint = "use 1 to 128 letters, digits, dots, dashes, underscores, apostrophes, @ and +, starting with a letter or digit"
 
 // Token is a right to use the API. Its secret is shown once, when it is made,
 // and kept only as a hash.
@@ -60,7 +67,12 @@ func (t Token) WithDefaults() Token {
 // Validate says everything that is wrong with a token that has its defaults.
 func (t Token) Validate(now time.Time) error {
 	var p problems
-	checkName(&p, "name", t.Name)
+	switch {
+	case t.Name == "":
+		p.add("name", "", "is missing", tokenNameHint)
+	case !tokenNameRule.MatchString(t.Name):
+		p.add("name", t.Name, "is not a name", tokenNameHint)
+	}
 	if t.Namespace != AnyNamespace {
 		checkName(&p, "namespace", t.Namespace)
 	}
