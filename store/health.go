@@ -40,6 +40,7 @@ func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
 // Retention of what is not in partitions.
 const (
 	keepSessions = 7 * 24 * time.Hour   // ended ones
+	keepTokens   = 30 * 24 * time.Hour  // that nobody can use any more; each sign-in through a provider makes one
 	keepAudit    = 400 * 24 * time.Hour // a year, and a little
 	keepHours    = 100 * 24 * time.Hour // of monitors' results; days stay for ever
 	keepAlerts   = 400 * 24 * time.Hour
@@ -70,6 +71,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
 			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, c.now.Add(-keepSessions)},
 			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, c.now},
+			{`delete from tokens where id in (select id from tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, c.now.Add(-keepTokens)},
 			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, c.now.Add(-keepAudit)},
 			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
 			{`delete from attempt_details where seq in (select seq from attempt_details where at <= $1 order by at limit $2)`, c.now.Add(-s.opt.Keep.Age)},

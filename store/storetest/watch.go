@@ -293,6 +293,30 @@ func init() {
 		_, _, err = b.st.CreateToken(ctx, belfry.Token{Name: "bad", Scopes: []belfry.Scope{"root"}, ExpiresAt: Epoch})
 		wantCode(b, err, belfry.Invalid, "scopes", "expires_at")
 	})
+
+	add("tokens that nobody can use any more are pruned after a month", func(b *bench) {
+		for _, t := range []belfry.Token{
+			{Name: "good"}, {Name: "long", ExpiresAt: Epoch.Add(60 * 24 * time.Hour)},
+			{Name: "expired", ExpiresAt: Epoch.Add(time.Hour)}, {Name: "revoked", ExpiresAt: Epoch.Add(60 * 24 * time.Hour)}, {Name: "gone"},
+		} {
+			t.Scopes = []belfry.Scope{belfry.ScopeRead}
+			t, _, err := b.st.CreateToken(b.ctx, t)
+			ok(b, err)
+			if t.Name == "revoked" || t.Name == "gone" {
+				ok(b, b.st.RevokeToken(b.ctx, t.ID))
+			}
+		}
+		b.clock.Move(30*24*time.Hour - time.Minute)
+		must(b.st.Prune(b.ctx))(b)
+		want(b, "tokens within the month", len(must(b.st.Tokens(b.ctx))(b)), 5)
+		b.clock.Move(2 * time.Hour)
+		must(b.st.Prune(b.ctx))(b)
+		var names []string
+		for _, t := range must(b.st.Tokens(b.ctx))(b) {
+			names = append(names, t.Name)
+		}
+		want(b, "tokens after it", strings.Join(names, " "), "good long")
+	})
 }
 
 func docOf(v any) string {
