@@ -11,6 +11,10 @@ import (
 // console is the pages for people, which call the API of this node without a
 // socket.
 func (a *App) console(s *httpapi.Server) (http.Handler, error) {
+	provider, err := a.provider()
+	if err != nil {
+		return nil, err
+	}
 	calls := s.Transport()
 	c, err := console.New(console.Options{
 		API: func(token string) (console.API, error) {
@@ -18,10 +22,13 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 			return httpapi.NewClient("http://localhost", token, httpapi.ClientOptions{Transport: calls, UserAgent: "belfry console"})
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
-		TokenFile: a.localTokenFile,
+		TokenFile: a.localTokenFile, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if provider != nil {
+		a.loop("provider", provider.Run)
 	}
 	a.pages = c
 	return c.Handler(), nil

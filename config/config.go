@@ -46,17 +46,29 @@ type Config struct {
 	SealKeyFile      string          `json:"seal_key_file" group:"node" doc:"File with the key that secrets are sealed with, 64 hexadecimal digits; the first line seals, the others only open. Default: belfry.key beside the SQLite file, made when it is first needed; nodes on PostgreSQL must be given one"`
 	PublicURL        string          `json:"public_url" group:"node" doc:"Where others reach this node, for links in alerts, the URLs of heartbeats and the feeds of status pages, such as https://belfry.example.com or https://example.com/belfry"`
 	NoConsole        bool            `json:"no_console" default:"false" group:"node" doc:"Serve the API without the web interface"`
-	Wakeups          string          `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
-	MaxConns         int             `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
-	TLSCert          string          `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
-	TLSKey           string          `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
-	BehindProxy      bool            `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
-	LogLevel         string          `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
-	LogFormat        string          `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
-	Server           string          `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
-	Token            string          `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
-	TokenFile        string          `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
-	Namespace        string          `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
+	ConsoleIdle      belfry.Duration `json:"console_idle" default:"24h" group:"node" doc:"How long somebody stays signed in to the web interface without a request"`
+	ConsoleLife      belfry.Duration `json:"console_life" default:"14d" group:"node" doc:"How long somebody stays signed in to the web interface in all"`
+
+	OIDCIssuer      string            `json:"oidc_issuer" group:"node" doc:"URL of a provider of OpenID Connect through which people may sign in to the web interface, as it writes itself, to the last slash. The node must have a public_url with https, or be for its own machine"`
+	OIDCClientID    string            `json:"oidc_client_id" group:"node" doc:"What the provider calls this client. It sends people back to public_url with /sign-in/oidc/callback behind it"`
+	OIDCSecretFile  string            `json:"oidc_client_secret_file" group:"node" doc:"File with the client's secret; default: it has none"`
+	OIDCScopes      []string          `json:"oidc_scopes" default:"openid,profile,email" group:"node" doc:"What to ask the provider for; some need another scope, often groups, to send groups"`
+	OIDCGroupsClaim string            `json:"oidc_groups_claim" default:"groups" group:"node" doc:"The claim that names somebody's groups"`
+	OIDCNameClaim   string            `json:"oidc_name_claim" default:"email" group:"node" doc:"The claim that names somebody in the audit, such as email or preferred_username; take one that people cannot choose for themselves"`
+	OIDCGroups      map[string]string `json:"oidc_groups" group:"node" doc:"What groups may do, as group=namespace:scope with read, operate or admin, such as ops=*:admin; several with spaces between"`
+	OIDCDefault     string            `json:"oidc_default" group:"node" doc:"What everybody may do whom the provider lets in, such as default:read; default: groups alone count"`
+
+	Wakeups     string `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
+	MaxConns    int    `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
+	TLSCert     string `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
+	TLSKey      string `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
+	BehindProxy bool   `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
+	LogLevel    string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
+	LogFormat   string `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
+	Server      string `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
+	Token       string `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
+	TokenFile   string `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
+	Namespace   string `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
 
 	Brokers map[string]string `json:"brokers" group:"node,worker,broker" doc:"Brokers that ring for the workers of a queue, as queue=URL with sqs://REGION/QUEUE or nats://HOST:PORT/STREAM; workers elsewhere then claim its jobs by tickets, and nodes leave it to them"`
 }
@@ -125,6 +137,8 @@ func (c Config) Validate() error {
 	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
 	choice("log_format", c.LogFormat, "text", "json")
 	span("session_ttl", c.SessionTTL, belfry.MinSessionTTL, belfry.MaxSessionTTL)
+	span("console_life", c.ConsoleLife, belfry.Duration(5*time.Minute), belfry.Duration(400*24*time.Hour))
+	span("console_idle", c.ConsoleIdle, belfry.Duration(time.Minute), belfry.Duration(400*24*time.Hour))
 	span("grace", c.Grace, 0, belfry.Duration(24*time.Hour))
 	span("retention_age", c.RetentionAge, belfry.Duration(time.Minute), belfry.Duration(100*366*24*time.Hour))
 	span("retention_results", c.RetentionResults, belfry.Duration(time.Hour), belfry.Duration(400*24*time.Hour))
@@ -153,6 +167,7 @@ func (c Config) Validate() error {
 		}
 	}
 	e.Fields = append(e.Fields, c.checkBrokers()...)
+	e.Fields = append(e.Fields, c.checkSignIn()...)
 	for _, name := range c.OnlyQueues {
 		if belfry.CheckName("only_queues", name) != nil {
 			bad("only_queues", name, "is not the name of a queue", "")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/signin"
 )
 
 // Options of a [Console]. API, Sessions and Status must be given.
@@ -20,6 +21,10 @@ type Options struct {
 	API      func(token string) (API, error) // the API, called with a token's secret
 	Sessions Sessions
 	Status   func(error) int // the HTTP status that the API answers an error with
+
+	// Provider, if set, is another way to sign in, for which Tokens must be given.
+	Provider *signin.Provider
+	Tokens   Tokens
 
 	Limits  belfry.WebSessionLimits // how long somebody stays signed in
 	Logger  *slog.Logger            // default: the default logger
@@ -59,6 +64,9 @@ type Console struct {
 func New(o Options) (*Console, error) {
 	if o.API == nil || o.Sessions == nil || o.Status == nil {
 		return nil, errors.New("console: API, Sessions and Status must be given")
+	}
+	if o.Provider != nil && o.Tokens == nil {
+		return nil, errors.New("console: Tokens must be given with Provider")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -70,6 +70,10 @@ func (c *Console) register(all []route) {
 	c.mux.HandleFunc("GET /assets/", c.serveAsset)
 	c.mux.HandleFunc("GET /sign-in", c.showSignIn)
 	c.mux.HandleFunc("POST /sign-in", c.signIn)
+	if c.opt.Provider != nil {
+		c.mux.HandleFunc("GET /sign-in/oidc", c.leave)
+		c.mux.HandleFunc("GET /sign-in/oidc/callback", c.arrive)
+	}
 	c.mux.HandleFunc("POST /sign-out", c.signOut)
 	c.mux.HandleFunc("POST /theme", c.setTheme)
 	c.mux.HandleFunc("GET /live", c.signedIn(live))

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/belfry-run/belfry"
@@ -50,21 +51,39 @@ func (k key) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func (k key) seal(secret string) ([]byte, error) {
+// sealed is what a session holds.
+type sealed struct {
+	Secret string // of a token
+	Own    int64  // the ID of the token, if it was made for the session and ends with it
+}
+
+func (k key) seal(s sealed) ([]byte, error) {
 	c, err := k.cipher()
 	if err != nil {
 		return nil, err
 	}
-	return c.Seal(nil, nil, []byte(secret), []byte(k.hash())), nil
+	text := s.Secret
+	if s.Own != 0 {
+		text += " " + strconv.FormatInt(s.Own, 10)
+	}
+	return c.Seal(nil, nil, []byte(text), []byte(k.hash())), nil
 }
 
-func (k key) open(sealed []byte) (string, error) {
+func (k key) open(box []byte) (s sealed, err error) {
 	c, err := k.cipher()
 	if err != nil {
-		return "", err
+		return s, err
 	}
-	secret, err := c.Open(nil, nil, sealed, []byte(k.hash()))
-	return string(secret), err
+	text, err := c.Open(nil, nil, box, []byte(k.hash()))
+	if err != nil {
+		return s, err
+	}
+	secret, own, found := strings.Cut(string(text), " ")
+	s.Secret = secret
+	if found {
+		s.Own, err = strconv.ParseInt(own, 10, 64)
+	}
+	return s, err
 }
 
 // cookieName is with the strictest prefix that the address allows.
@@ -98,30 +117,30 @@ func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value 
 }
 
 // session is the one that a request belongs to, or false.
-func (c *Console) session(r *http.Request) (k key, secret string, ok bool, err error) {
+func (c *Console) session(r *http.Request) (k key, s sealed, ok bool, err error) {
 	cookie, err := r.Cookie(c.cookieName(r))
 	if err != nil {
-		return nil, "", false, nil
+		return nil, s, false, nil
 	}
 	if k, ok = parseKey(cookie.Value); !ok {
-		return nil, "", false, nil
+		return nil, s, false, nil
 	}
 	w, err := c.opt.Sessions.WebSession(r.Context(), k.hash(), c.opt.Limits)
 	if belfry.CodeOf(err) == belfry.NotFound {
-		return k, "", false, nil
+		return k, s, false, nil
 	}
 	if err != nil {
-		return k, "", false, err
+		return k, s, false, err
 	}
-	secret, err = k.open(w.Sealed)
-	return k, secret, err == nil, nil
+	s, err = k.open(w.Sealed)
+	return k, s, err == nil, nil
 }
 
 // signedIn lets a handler work for who is signed in, and sends others to sign in.
 func (c *Console) signedIn(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := c.newPage(w, r)
-		k, secret, ok, err := c.session(r)
+		k, s, ok, err := c.session(r)
 		if err != nil {
 			p.fail(err)
 			return
@@ -134,7 +153,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			p.askToSignIn(why)
 			return
 		}
-		if err = p.enter(secret); err == nil {
+		if err = p.enter(s.Secret); err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			err = h(p)
 		}
@@ -173,6 +192,7 @@ type signInData struct {
 	Why       string // ended, refused or out: why somebody is not signed in any more
 	Err       error
 	TokenFile string
+	Choices   []belfry.Grant // of somebody who has several, of which a session holds one
 }
 
 // localPath is a path of this console that somebody asked to come back to, or
@@ -218,24 +238,49 @@ func (p *page) trySignIn(secret string) error {
 		return belfry.Errorf(belfry.Forbidden, "the token %q may not read", p.Token.Name).
 			WithHint("make one with the scope read, operate or admin")
 	}
+	return p.open(sealed{Secret: secret})
+}
+
+// open opens a session, and ends the one that this browser had before.
+func (p *page) open(s sealed) error {
 	k := newKey()
-	sealed, err := k.seal(secret)
+	box, err := k.seal(s)
 	if err != nil {
 		return err
 	}
-	if _, err := p.c.opt.Sessions.OpenWebSession(p.r.Context(), belfry.WebSession{Hash: k.hash(), Sealed: sealed}, p.c.opt.Limits); err != nil {
+	if err := p.c.end(p.r); err != nil {
+		return err
+	}
+	if _, err := p.c.opt.Sessions.OpenWebSession(p.r.Context(), belfry.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
 		return err
 	}
 	p.c.setCookie(p.w, p.r, p.c.cookieName(p.r), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
 	return nil
 }
 
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
-	if k, _, ok, _ := c.session(r); ok {
-		if err := c.opt.Sessions.CloseWebSession(r.Context(), k.hash()); err != nil {
-			c.newPage(w, r).fail(err)
-			return
+// end ends the session of a request, if there is one, and the token that was
+// made for it.
+func (c *Console) end(r *http.Request) error {
+	k, s, ok, err := c.session(r)
+	if err != nil || !ok {
+		return err
+	}
+	if s.Own != 0 && c.opt.Tokens != nil {
+		p := c.newPage(nil, r)
+		if err = p.enter(s.Secret); err == nil {
+			err = c.opt.Tokens.RevokeToken(belfry.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
 		}
+		if err != nil && belfry.CodeOf(err) != belfry.Unauthorized { // which it was ended before
+			return err
+		}
+	}
+	return c.opt.Sessions.CloseWebSession(r.Context(), k.hash())
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if err := c.end(r); err != nil {
+		c.newPage(w, r).fail(err)
+		return
 	}
 	c.setCookie(w, r, c.cookieName(r), "", -1)
 	http.Redirect(w, r, c.prefix+"/sign-in?why=out", http.StatusSeeOther)

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/ui/signin"
+)
+
+// provider is where people may sign in besides with a token, or nil.
+func (a *App) provider() (*signin.Provider, error) {
+	c := a.opt.Config
+	if c.OIDCIssuer == "" {
+		return nil, nil
+	}
+	admission, err := c.Admission()
+	if err != nil {
+		return nil, err
+	}
+	o := signin.Options{
+		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Scopes: c.OIDCScopes, NameClaim: c.OIDCNameClaim, GroupsClaim: c.OIDCGroupsClaim,
+		Admission: admission, Logger: a.log,
+	}
+	if c.OIDCSecretFile != "" {
+		// Read each time, so that it can be changed while the node runs; and now, so
+		// that an operator hears of a file that is not there.
+		o.Secret = func() (string, error) { return readSecret(c) }
+		if _, err := o.Secret(); err != nil {
+			return nil, err
+		}
+	}
+	return signin.New(o)
+}
+
+// maxSecret bounds the secret of a client, in bytes.
+const maxSecret = 4 << 10
+
+func readSecret(c config.Config) (string, error) {
+	text, err := os.ReadFile(c.OIDCSecretFile)
+	secret := strings.TrimSpace(string(text))
+	switch {
+	case err != nil:
+		return "", belfry.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, "cannot be read: "+err.Error(), "give a file with the client's secret")
+	case secret == "" || len(secret) > maxSecret:
+		return "", belfry.InvalidField("oidc_client_secret_file", c.OIDCSecretFile, fmt.Sprintf("holds no secret of 1 to %d bytes", maxSecret), "")
+	}
+	return secret, nil
+}
