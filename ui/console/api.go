@@ -29,6 +29,10 @@ type API interface {
 	backfillsAPI
 	forecastAPI
 	calendarsAPI
+	workerAPI
+	settingsAPI
+	tokenAPI
+	secretAPI
 }
 
 type whoAPI interface {

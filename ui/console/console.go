@@ -54,6 +54,7 @@ type Console struct {
 	mux     *http.ServeMux
 	handler http.Handler
 	nav     []navItem
+	pages   map[string]bool // patterns of all routes
 	streams atomic.Int64
 
 	stopping context.Context // ends streams

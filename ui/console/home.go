@@ -3,155 +3,202 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
 )
 
 type homeAPI interface {
-	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
-	Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming, error)
-	Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error)
-	Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error)
-	Health(ctx context.Context) (belfry.Health, error)
+	Overview(ctx context.Context, namespace string) (belfry.Overview, error)
+	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
 }
 
-var homeRoutes = []route{{"GET /{$}", home}}
-
-// How much the home page shows of each.
-const (
-	homeJobs     = 12
-	homeComing   = 8
-	homeTimeline = 2000
-	homeAhead    = 24 * time.Hour
-)
-
-type homeData struct {
-	Running  belfry.Page[belfry.Job]
-	Failed   belfry.Page[belfry.Job]
-	Coming   []belfry.Coming
-	Timeline timeline
-	Queues   []belfry.QueueStats
-	Down     belfry.Page[belfry.MonitorView]
-	Workers  []belfry.WorkerState
-	Health   belfry.Health
+var homeRoutes = []route{
+	{"GET /{$}", home},
+	{"GET /ahead", ahead},
 }
 
-// Next is what starts first.
-func (d homeData) Next() []belfry.Coming { return d.Coming[:min(len(d.Coming), homeComing)] }
+// homeAhead is how far the home page looks ahead.
+const homeAhead = 24 * time.Hour
 
-// Fresh reports that nobody has done anything here yet.
-func (d homeData) Fresh() bool {
-	return len(d.Running.Items)+len(d.Failed.Items)+len(d.Coming)+len(d.Down.Items) == 0
-}
-
+// home shows one answer of the API, which reads a bounded number of rows
+// however much there is. What takes longer comes after it: the hours ahead.
 func home(p *page) error {
-	ctx := p.r.Context()
-	var d homeData
-	err := p.together(
-		get(&d.Running, func() (belfry.Page[belfry.Job], error) {
-			return p.api.Jobs(ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: homeJobs}, Namespace: p.Namespace, States: []belfry.JobState{belfry.JobRunning}})
-		}),
-		get(&d.Failed, func() (belfry.Page[belfry.Job], error) {
-			return p.api.Jobs(ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: homeJobs}, Namespace: p.Namespace, States: []belfry.JobState{belfry.JobFailed}})
-		}),
-		get(&d.Coming, func() ([]belfry.Coming, error) {
-			return p.api.Upcoming(ctx, belfry.Ahead{Namespace: p.Namespace, Within: homeAhead, Limit: homeTimeline})
-		}),
-		get(&d.Queues, func() ([]belfry.QueueStats, error) { return p.api.Queues(ctx) }),
-		get(&d.Down, func() (belfry.Page[belfry.MonitorView], error) {
-			return p.api.Monitors(ctx, belfry.MonitorFilter{Paging: belfry.Paging{Limit: homeJobs}, Namespace: p.Namespace, Status: belfry.StatusDown})
-		}),
-		get(&d.Workers, func() ([]belfry.WorkerState, error) { return p.api.Workers(ctx, false) }),
-		get(&d.Health, func() (belfry.Health, error) { return p.api.Health(ctx) }),
-	)
+	o, err := p.api.Overview(p.r.Context(), p.Namespace)
 	if err != nil {
 		return err
 	}
-	d.Coming = slices.DeleteFunc(d.Coming, func(c belfry.Coming) bool { return strings.HasPrefix(c.Schedule, "monitor:") }) // they have pages of their own
-	d.Timeline = newTimeline(d.Coming, p.Now, homeAhead)
-	slices.SortStableFunc(d.Queues, func(a, b belfry.QueueStats) int { return b.Ready - a.Ready })
-	return p.show("home", d)
+	return p.show("home", homeData{o})
 }
 
-// More says that there is more of a list than is shown.
-func (d homeData) More(items int, next string) string {
-	if next != "" {
-		return fmt.Sprintf("%d and more", items)
-	}
-	return fmt.Sprint(items)
+type homeData struct{ belfry.Overview }
+
+// Fresh reports that nobody has done anything here yet.
+func (d homeData) Fresh() bool {
+	return len(d.Running)+len(d.Failed)+len(d.Next)+len(d.Incidents)+len(d.Minutes) == 0
 }
 
-// timeline is how many jobs start when, in slots of equal length.
-type timeline struct {
-	Slots []slot
-	Most  int
-	Total int
-	Hours []time.Time // to write below
-}
-
-type slot struct {
-	From, To time.Time
-	Starts   int
-	First    string // name of one of the schedules
-}
-
-const timelineSlots = 96
-
-func newTimeline(coming []belfry.Coming, now time.Time, within time.Duration) timeline {
-	size := within / timelineSlots
-	t := timeline{Slots: make([]slot, timelineSlots)}
-	for i := range t.Slots {
-		from := now.Add(time.Duration(i) * size)
-		t.Slots[i] = slot{From: from, To: from.Add(size)}
-	}
-	for _, c := range coming {
-		i := int(c.DueAt.Sub(now) / size)
-		if c.DueAt.IsZero() || i < 0 || i >= timelineSlots {
-			continue
+// Behind are the queues that fall behind.
+func (d homeData) Behind() int {
+	n := 0
+	for _, q := range d.Queues {
+		if q.Behind {
+			n++
 		}
-		s := &t.Slots[i]
-		if s.Starts == 0 {
-			s.First = c.Schedule
-		}
-		s.Starts++
-		t.Total++
-		t.Most = max(t.Most, s.Starts)
 	}
-	for h := range 5 {
-		t.Hours = append(t.Hours, now.Add(time.Duration(h)*within/4))
-	}
-	return t
+	return n
 }
 
-// X and Y place the bar of a slot in a picture of 960 by 100.
-func (t timeline) X(i int) int     { return i * 10 }
-func (t timeline) Y(s slot) int    { return 100 - t.High(s) }
-func (t timeline) High(s slot) int { return 10 + 90*s.Starts/max(t.Most, 1) }
-func (s slot) Said() string {
-	return fmt.Sprintf("%s to %s UTC: %s starts, such as %s", s.From.UTC().Format("15:04"), s.To.UTC().Format("15:04"), numberText(s.Starts), s.First)
+// Failing is how many failed within 24 hours: the count ends with the last
+// full minute, and the list does not.
+func (d homeData) Failing() int64 { return max(d.Failures, int64(len(d.Failed))) }
+
+// Ended is how many jobs ended within the hour.
+func (d homeData) Ended() int64 {
+	var n int64
+	for _, m := range d.Minutes {
+		n += m.OK + m.Failed
+	}
+	return n
+}
+
+// Throughput is what ended in each minute of the last hour.
+func (p *page) Throughput(minutes []belfry.JobMinute) chart {
+	c := chart{Title: "Jobs that ended, by minute", Kind: "stacked", Unit: "jobs", X: "Minute", Series: []string{"succeeded", "failed", "canceled or skipped"}, Tones: "good bad idle"}
+	byMinute := map[int64]belfry.JobMinute{}
+	for _, m := range minutes {
+		byMinute[m.Minute.Unix()] = m
+	}
+	for at := p.Now.Truncate(time.Minute).Add(-time.Hour); at.Before(p.Now.Truncate(time.Minute)); at = at.Add(time.Minute) {
+		m := byMinute[at.Unix()]
+		row := chartRow{At: at}
+		for _, n := range []int64{m.OK, m.Failed, m.Canceled + m.Skipped} {
+			f := float64(n)
+			row.Values = append(row.Values, &f)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
+}
+
+// counted writes a number that was counted up to a cap.
+func (p *page) Counted(c belfry.Counted) string {
+	if c.More {
+		return "over " + numberText(c.Count)
+	}
+	return numberText(c.Count)
+}
+
+// LoadWord is the word for the chip of a queue that is looked at for how it keeps up.
+func (p *page) LoadWord(q belfry.QueueLoad) string {
+	switch {
+	case !q.PausedAt.IsZero():
+		return "paused"
+	case q.Behind:
+		return "behind"
+	}
+	return "active"
+}
+
+// LoadRate is how many jobs of a queue ended per minute.
+func (p *page) LoadRate(q belfry.QueueLoad) string {
+	n := q.Rate.OK + q.Rate.Failed
+	if n == 0 {
+		return "–"
+	}
+	if n < 5 {
+		return "under 1"
+	}
+	return numberText(n / 5)
+}
+
+// LoadLag is how long jobs of a queue waited from due to start.
+func (p *page) LoadLag(q belfry.QueueLoad) string {
+	if q.Rate.Started == 0 {
+		return "–"
+	}
+	return spanText(q.Rate.Lag.D() / time.Duration(q.Rate.Started))
+}
+
+// LoadWaits is how long the first in line waits.
+func (p *page) LoadWaits(q belfry.QueueLoad) string {
+	if q.OldestAt.IsZero() {
+		return "–"
+	}
+	return spanText(max(0, p.Now.Sub(q.OldestAt)))
 }
 
 // Elapsed is how long a job has been running.
 func (p *page) Elapsed(j belfry.Job) time.Duration { return max(0, p.Now.Sub(j.ClaimedAt)) }
 
 // Share is that as a part of its timeout.
-func (p *page) Share(j belfry.Job) bar {
-	elapsed := p.Elapsed(j)
+func (p *page) Share(id int64, elapsed, timeout time.Duration) bar {
 	tone := "busy"
-	if elapsed > j.Timeout.D()*4/5 {
+	if elapsed > timeout*4/5 {
 		tone = "warn"
 	}
-	return bar{Label: "Time of job " + fmt.Sprint(j.ID), Value: min(elapsed.Seconds(), j.Timeout.D().Seconds()), Max: j.Timeout.D().Seconds(),
-		Text: spanText(elapsed) + " of " + spanText(j.Timeout), Tone: tone}
+	return bar{Label: "Time of job " + fmt.Sprint(id), Value: min(elapsed.Seconds(), timeout.Seconds()), Max: timeout.Seconds(),
+		Text: spanText(elapsed) + " of " + spanText(timeout), Tone: tone}
 }
 
 // Waits is how long the oldest ready job of a queue has been waiting.
 func (p *page) Waits(q belfry.QueueStats) string {
-	if q.OldestAt.IsZero() {
-		return "–"
+	return p.LoadWaits(belfry.QueueLoad{OldestAt: q.OldestAt})
+}
+
+// ahead is the part of the home page that takes longer: what starts in each of
+// the next 24 hours.
+func ahead(p *page) error {
+	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, Within: homeAhead})
+	if err != nil {
+		return err
 	}
-	return spanText(max(0, p.Now.Sub(q.OldestAt)))
+	return p.show("ahead", newTimeline(f, p.Now))
+}
+
+// timeline is how many jobs start in each hour.
+type timeline struct {
+	Slots   []slot
+	Most    int
+	Total   int
+	Partial bool // there is more than was counted
+}
+
+type slot struct {
+	From, To time.Time
+	Starts   int
+	Busiest  belfry.Load // of its minutes
+}
+
+func newTimeline(f belfry.Forecast, now time.Time) timeline {
+	t := timeline{Partial: f.Partial}
+	first := now.UTC().Truncate(time.Hour)
+	for at := first; at.Before(now.Add(homeAhead)); at = at.Add(time.Hour) {
+		t.Slots = append(t.Slots, slot{From: at, To: at.Add(time.Hour)})
+	}
+	for _, l := range f.Loads {
+		i := int(l.Minute.Sub(first) / time.Hour)
+		if i < 0 || i >= len(t.Slots) {
+			continue
+		}
+		s := &t.Slots[i]
+		s.Starts += l.Starts
+		if l.Starts > s.Busiest.Starts {
+			s.Busiest = l
+		}
+		t.Total += l.Starts
+		t.Most = max(t.Most, s.Starts)
+	}
+	return t
+}
+
+// Width of the picture, and the bar of a slot in it.
+func (t timeline) Width() int      { return 40 * len(t.Slots) }
+func (t timeline) X(i int) int     { return 40*i + 4 }
+func (t timeline) Y(s slot) int    { return 100 - t.High(s) }
+func (t timeline) High(s slot) int { return 6 + 94*s.Starts/max(t.Most, 1) }
+
+// Said is a slot in words.
+func (s slot) Said() string {
+	return fmt.Sprintf("%s to %s UTC: %s starts", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
 }

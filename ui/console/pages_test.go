@@ -22,6 +22,15 @@ var everyPage = []struct {
 	{name: "home-all", path: "/?namespace=*", says: []string{"All namespaces", "the disk is full"}},
 	{name: "queues", path: "/queues", says: []string{"default", "checks", "system", "active"}},
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
+	{name: "queue-new", path: "/queues/new", says: []string{"New queue", "Priority among queues"}, scope: belfry.ScopeAdmin},
+	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: belfry.ScopeAdmin},
+	{name: "workers", path: "/workers", says: []string{"builder", "alive", "default 1", "Ended too"}},
+	{name: "workers-ended", path: "/workers?ended=yes", says: []string{"prober", "ended"}},
+	{name: "no-worker", path: "/workers/nobody", says: []string{"Not here", "list of workers"}, status: 404},
+	{name: "settings", path: "/settings", says: []string{"About", "sqlite", "retention_age", "Clocks apart by", "Secrets"}},
+	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets"}, scope: belfry.ScopeAdmin},
+	{name: "secrets", path: "/settings/secrets", says: []string{"No secret is kept."}},
+	{name: "ahead", path: "/ahead", says: []string{"starts, by hour in UTC"}},
 	{name: "cycles", path: "/cycles", says: []string{"nightly", "report", "1 of 3", "New cycle"}},
 	{name: "cycles-empty", path: "/cycles?namespace=nobody", says: []string{"There is no cycle yet.", "belfry cycle create"}},
 	{name: "cycle", path: "/cycles/nightly", says: []string{"Under way", "1 of 3", "fetch", "It has never succeeded", "At most every", "Skip", "Cancel the run"}},
@@ -82,7 +91,7 @@ func TestEveryPage(t *testing.T) {
 			b.Emulate("light", 1200)
 			b.Visit(s.url + tt.path)
 			b.Shows(tt.says...)
-			b.Until(`[...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
+			b.Until(`!document.querySelector('[data-load]') && [...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
 			look(b, s, tt.name, tt.status)
 		})
 	}

@@ -289,6 +289,7 @@ type chart struct {
 	Unit   string // ms, jobs, …
 	X      string // what the first column is
 	Series []string
+	Tones  string // of the series, such as good bad; default: as they come
 	Rows   []chartRow
 }
 

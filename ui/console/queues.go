@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/belfry-run/belfry"
 )
@@ -11,13 +13,21 @@ import (
 type queueAPI interface {
 	Queues(ctx context.Context) ([]belfry.QueueStats, error)
 	Queue(ctx context.Context, name string) (belfry.QueueStats, error)
+	SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error)
+	DeleteQueue(ctx context.Context, name string) error
 	PauseQueue(ctx context.Context, name, reason string) (belfry.Queue, error)
 	ResumeQueue(ctx context.Context, name string) (belfry.Queue, error)
+	JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error)
 }
 
 var queueRoutes = []route{
 	{"GET /queues", queueList},
+	{"GET /queues/new", newQueue},
+	{"POST /queues/new", saveQueue},
 	{"GET /queues/{name}", queuePage},
+	{"GET /queues/{name}/edit", editQueue},
+	{"POST /queues/{name}/edit", saveQueue},
+	{"POST /queues/{name}/delete", deleteQueue},
 	{"POST /queues/{name}/pause", pauseQueue},
 	{"POST /queues/{name}/resume", resumeQueue},
 }
@@ -30,12 +40,176 @@ func queueList(p *page) error {
 	return p.show("queues", all)
 }
 
+type queueData struct {
+	belfry.QueueStats
+	Minutes []belfry.JobMinute
+	Hour    belfry.JobMinute // all of them
+}
+
 func queuePage(p *page) error {
+	ctx, name := p.r.Context(), p.r.PathValue("name")
+	var d queueData
+	err := p.together(
+		get(&d.QueueStats, func() (belfry.QueueStats, error) { return p.api.Queue(ctx, name) }),
+		get(&d.Minutes, func() ([]belfry.JobMinute, error) {
+			return p.api.JobMinutes(ctx, belfry.MinuteQuery{Namespace: p.Token.Namespace, Queue: name})
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	for _, m := range d.Minutes {
+		d.Hour.Add(m)
+	}
+	return p.show("queue", d)
+}
+
+// PerHour is how many of its jobs ended within the hour.
+func (d queueData) PerHour() int64 { return d.Hour.OK + d.Hour.Failed }
+
+// Lag is how long they waited from due to start.
+func (d queueData) Lag() string {
+	if d.Hour.Started == 0 {
+		return "–"
+	}
+	return spanText(d.Hour.Lag / belfry.Duration(d.Hour.Started))
+}
+
+// queueForm is a queue as somebody edits it.
+type queueForm struct {
+	Saved string // name of the one that is edited; empty: a new one
+	Err   error
+
+	name, description, concurrency, limit, priority string
+}
+
+func newQueue(p *page) error {
+	return queueForm{concurrency: strconv.Itoa(belfry.DefaultConcurrency)}.show(p)
+}
+
+func editQueue(p *page) error {
 	q, err := p.api.Queue(p.r.Context(), p.r.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	return p.show("queue", q)
+	f := queueForm{Saved: q.Name, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
+	if q.GlobalLimit > 0 {
+		f.limit = strconv.Itoa(q.GlobalLimit)
+	}
+	return f.show(p)
+}
+
+func (f queueForm) show(p *page) error {
+	if !p.CanEverywhere(belfry.ScopeAdmin) {
+		return belfry.Errorf(belfry.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")
+	}
+	if f.Err != nil {
+		return p.again("queue-form", f, f.Err)
+	}
+	return p.show("queue-form", f)
+}
+
+func saveQueue(p *page) error {
+	form, err := p.form()
+	if err != nil {
+		return err
+	}
+	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	f := queueForm{Saved: p.r.PathValue("name"), name: at("name"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority")}
+	q, err := f.queue(p)
+	if err == nil {
+		q, err = p.api.SaveQueue(p.r.Context(), q)
+	}
+	if err != nil {
+		f.Err = err
+		return f.show(p)
+	}
+	return p.done(p.Link("queues", q.Name), "Queue %s is saved.", q.Name)
+}
+
+// queue is what the form describes. A new one is not to replace another.
+func (f queueForm) queue(p *page) (q belfry.Queue, err error) {
+	if f.Saved == "" {
+		q.Name = f.name
+		switch _, err := p.api.Queue(p.r.Context(), q.Name); {
+		case q.Name == "" || belfry.CodeOf(err) == belfry.NotFound:
+		case err != nil:
+			return q, err
+		default:
+			return q, belfry.Errorf(belfry.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
+		}
+	} else {
+		s, err := p.api.Queue(p.r.Context(), f.Saved)
+		if err != nil {
+			return q, err
+		}
+		q = s.Queue
+	}
+	q.Description = f.description
+	faults := &belfry.Error{Code: belfry.Invalid, Message: "the queue is not saved"}
+	for _, n := range []struct {
+		name, text string
+		to         *int
+	}{{"concurrency", f.concurrency, &q.Concurrency}, {"global_limit", f.limit, &q.GlobalLimit}, {"priority", f.priority, &q.Priority}} {
+		*n.to = 0
+		if n.text == "" {
+			continue
+		}
+		if *n.to, err = strconv.Atoi(n.text); err != nil {
+			faults.Fields = append(faults.Fields, belfry.FieldError{Field: n.name, Value: n.text, Message: "is not a whole number"})
+		}
+	}
+	if len(faults.Fields) > 0 {
+		return q, faults
+	}
+	return q, nil
+}
+
+// Fields are the inputs.
+func (f queueForm) Fields() []field {
+	fields := []field{
+		newField("description", "Description", "text", f.description, "For people.", f.Err),
+		newField("concurrency", "Jobs at the same time on each worker", "number", f.concurrency, "", f.Err).Need(),
+		newField("global_limit", "On all workers together", "number", f.limit, "Empty: no limit.", f.Err),
+		newField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
+	}
+	if f.Saved == "" {
+		return append([]field{newField("name", "Name", "text", f.name, "Letters, digits, dots, dashes and underscores.", f.Err).Need()}, fields...)
+	}
+	return fields
+}
+
+// SaveQueueCommand is saving it, without this page.
+func (p *page) SaveQueueCommand(f queueForm) command {
+	name, verb := f.Saved, "update"
+	if name == "" {
+		name, verb = f.name, "create"
+	}
+	if name == "" {
+		name = "NAME"
+	}
+	fields := map[string]any{}
+	words := []string{"queue", verb, name}
+	for _, n := range [][3]string{{"concurrency", "--concurrency", f.concurrency}, {"global_limit", "--global-limit", f.limit}, {"priority", "--priority", f.priority}} {
+		if v, err := strconv.Atoi(n[2]); err == nil && v != 0 {
+			fields[n[0]] = v
+			words = append(words, n[1], n[2])
+		}
+	}
+	if f.description != "" {
+		fields["description"] = f.description
+		words = append(words, "--description", f.description)
+	}
+	body, _ := json.Marshal(fields) // plain words and numbers
+	return p.Command("PUT", "/v1/queues/"+url.PathEscape(name), string(body), words...)
+}
+
+func deleteQueue(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteQueue(p.r.Context(), name); err != nil {
+		return err
+	}
+	return p.done(p.Link("queues"), "Queue %s is deleted.", name)
 }
 
 func pauseQueue(p *page) error {
@@ -52,17 +226,6 @@ func resumeQueue(p *page) error {
 		return err
 	}
 	return p.done(p.Link("queues", q.Name), "Queue %s goes on.", q.Name)
-}
-
-// Queues are those that this page lists.
-func (p *page) Queues() []belfry.QueueStats {
-	switch d := p.Data.(type) {
-	case homeData:
-		return d.Queues
-	case []belfry.QueueStats:
-		return d
-	}
-	return nil
 }
 
 // QueueState is the word for a queue's chip.
@@ -83,6 +246,16 @@ func (p *page) PauseQueue(q belfry.Queue) confirm {
 		Action: p.Link("queues", q.Name, "pause"),
 		Fields: []field{newField("reason", "Why", "text", "", "Shown to everyone, and kept in the audit.", nil)},
 		Cmd:    &cmd,
+	}
+}
+
+// DeleteQueue asks before a queue is deleted.
+func (p *page) DeleteQueue(q belfry.Queue) confirm {
+	cmd := p.Command("DELETE", "/v1/queues/"+url.PathEscape(q.Name), "", "queue", "delete", q.Name)
+	return confirm{
+		ID: "delete", Button: "Delete", Danger: true, Title: "Delete queue " + q.Name + "?",
+		Text:   "It is refused while tasks or jobs use the queue. Nothing else is lost.",
+		Action: p.Link("queues", q.Name, "delete"), Cmd: &cmd,
 	}
 }
 

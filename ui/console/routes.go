@@ -23,7 +23,7 @@ var routes = func() []route {
 	return slices.Concat(
 		homeRoutes,
 		queueRoutes,
-		cycleRoutes, cycleFormRoutes,
+		cycleRoutes, cycleFormRoutes, workerRoutes, settingsRoutes, tokenRoutes, secretRoutes,
 		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
 		schedulesRoutes, scheduleRoutes, scheduleFormRoutes, backfillRoutes, forecastRoutes, calendarRoutes,
 	)
@@ -67,6 +67,7 @@ func (c *Console) register(all []route) {
 			c.nav = append(c.nav, item)
 		}
 	}
+	c.pages = there
 	c.mux.HandleFunc("GET /assets/", c.serveAsset)
 	c.mux.HandleFunc("GET /sign-in", c.showSignIn)
 	c.mux.HandleFunc("POST /sign-in", c.signIn)

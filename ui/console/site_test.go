@@ -270,3 +270,5 @@ func (s *site) failNext(task, why string) {
 		s.Fatal(err)
 	}
 }
+
+func numberText(n int64) string { return strconv.FormatInt(n, 10) }

@@ -38,6 +38,7 @@ export function draw(figure) {
   box.setAttribute('aria-hidden', 'true');
   figure.querySelector('figcaption').after(box);
   const kind = figure.dataset.chart;
+  const inks = figure.dataset.tones ? figure.dataset.tones.split(' ').map(t => '--' + t) : tones;
   const wide = () => Math.max(box.clientWidth - 16, 100); // less its padding
   let plot;
   const paint = () => {
@@ -51,9 +52,9 @@ export function draw(figure) {
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
       axes: [{...axis, values: marks}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
       series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...names.map((label, i) => ({
-        label, stroke: colour(tones[i % tones.length]), width: 2, points: {show: false}, spanGaps: false,
+        label, stroke: colour(inks[i % inks.length]), width: 2, points: {show: false}, spanGaps: false,
         dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,
-        fill: kind === 'line' ? undefined : colour(tones[i % tones.length]) + '66',
+        fill: kind === 'line' ? undefined : colour(inks[i % inks.length]) + '66',
         paths: kind === 'bars' ? uPlot.paths.bars({size: [0.8, 40]}) : undefined,
       }))],
     }, data, box);

@@ -6,6 +6,10 @@ import {follow} from './live.js';
 
 document.documentElement.classList.add('scripted');
 follow();
+for (const box of document.querySelectorAll('[data-load]')) {
+  const {load} = await import('./load.js');
+  load(box);
+}
 for (const table of document.querySelectorAll('[data-chart]')) {
   const {draw} = await import('./chart.js');
   draw(table);

@@ -1,0 +1,46 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+var homeNow = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
+
+func TestThroughputHasEveryMinute(t *testing.T) {
+	p := &page{Now: homeNow}
+	c := p.Throughput([]belfry.JobMinute{{Minute: homeNow.Add(-time.Minute).Truncate(time.Minute), OK: 3, Failed: 2, Skipped: 1, Canceled: 4}, {Minute: homeNow.Add(-2 * time.Hour).Truncate(time.Minute), OK: 9}})
+	if len(c.Rows) != 60 {
+		t.Fatalf("%d rows", len(c.Rows))
+	}
+	sum := [3]float64{}
+	for _, r := range c.Rows {
+		for i, v := range r.Values {
+			sum[i] += *v
+		}
+	}
+	if last := c.Rows[59]; sum != [3]float64{3, 2, 5} || *last.Values[0] != 3 || last.Text() != "21 Nov 12:42" {
+		t.Errorf("%v %v", sum, last)
+	}
+}
+
+func TestTimelineOfHours(t *testing.T) {
+	at := func(d time.Duration) time.Time { return homeNow.Add(d).Truncate(time.Minute) }
+	line := newTimeline(belfry.Forecast{Partial: true, Loads: []belfry.Load{
+		{Minute: at(time.Minute), Starts: 2}, {Minute: at(2 * time.Minute), Starts: 5, Schedules: []string{"a"}}, {Minute: at(20 * time.Hour), Starts: 1}, {Minute: at(48 * time.Hour), Starts: 7},
+	}}, homeNow)
+	if line.Total != 8 || line.Most != 7 || !line.Partial || line.Slots[0].Starts != 7 || line.Slots[0].Busiest.Starts != 5 {
+		t.Errorf("%+v", line)
+	}
+	if said := line.Slots[0].Said(); !strings.Contains(said, "12:00 to 13:00 UTC: 7 starts") {
+		t.Error(said)
+	}
+	for _, s := range line.Slots {
+		if y := line.Y(s); y < 0 || y > 94 {
+			t.Errorf("%+v is drawn at %d", s, y)
+		}
+	}
+}

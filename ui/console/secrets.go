@@ -1,0 +1,105 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type secretAPI interface {
+	KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.KeptSecret], error)
+	SetSecret(ctx context.Context, namespace, name string, value belfry.Secret) (belfry.KeptSecret, error)
+	DeleteSecret(ctx context.Context, namespace, name string) error
+}
+
+var secretRoutes = []route{
+	{"GET /settings/secrets", secretList},
+	{"POST /settings/secrets", setSecret},
+	{"POST /settings/secrets/{name}/delete", deleteSecret},
+}
+
+type secretsData struct {
+	Secrets belfry.Page[belfry.KeptSecret]
+	Pager   pager
+	Err     error
+	name    string // of the form; its value is never shown again
+}
+
+func secretList(p *page) error { return secretsData{}.show(p) }
+
+func (d secretsData) show(p *page) (err error) {
+	d.Secrets, err = p.api.KeptSecrets(p.r.Context(), belfry.DocumentFilter{Namespace: p.Namespace, Paging: belfry.Paging{Cursor: p.Query("cursor")}})
+	if err != nil {
+		return err
+	}
+	d.Pager = p.pager(d.Secrets.Next)
+	if d.Err != nil {
+		return p.again("secrets", d, d.Err)
+	}
+	return p.show("secrets", d)
+}
+
+func setSecret(p *page) error {
+	form, err := p.form()
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(form.Get("name"))
+	value := strings.ReplaceAll(form.Get("value"), "\r\n", "\n") // as browsers send lines
+	if form.Get("line") != "" {
+		value = strings.TrimSpace(value)
+	}
+	k, err := p.api.SetSecret(p.r.Context(), p.Namespace, name, belfry.Secret(value))
+	if err != nil {
+		return secretsData{Err: err, name: name}.show(p)
+	}
+	return p.done(p.Link("settings", "secrets"), "Secret %s is kept. Programs get it from their next start on.", k.Name)
+}
+
+func deleteSecret(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteSecret(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("settings", "secrets"), "Secret %s is forgotten.", name)
+}
+
+// Fields are those of a secret that is set.
+func (d secretsData) Fields() []field {
+	return []field{
+		newField("name", "Name", "text", d.name, "One that is there is replaced.", d.Err).Need(),
+		newField("value", "Value", "area", "", "It is sealed, given to programs, masked in their logs, and never shown again.", d.Err).Need(),
+		newField("line", "Leave out space and line ends around it", "check", "true", "", d.Err),
+	}
+}
+
+// SetSecretCommand is setting one, without this page. The value comes from
+// standard input, and stands in no history.
+func (p *page) SetSecretCommand(d secretsData) command {
+	name := d.name
+	if name == "" {
+		name = "NAME"
+	}
+	return p.Command("PUT", p.apiPath("/v1/secrets/"+url.PathEscape(name)), "@value.json", "secret", "set", name, "-")
+}
+
+// DeleteSecret asks before a secret is forgotten.
+func (p *page) DeleteSecret(i int, k belfry.KeptSecret) confirm {
+	cmd := p.Command("DELETE", p.apiPath("/v1/secrets/"+url.PathEscape(k.Name)), "", "secret", "delete", k.Name)
+	return confirm{
+		ID: "delete-" + numberText(i), Button: "Forget", Danger: true, Title: "Forget the secret " + k.Name + "?",
+		Text:   "It is refused while a task uses it. Nobody can bring its value back.",
+		Action: p.LinkIn(k.Namespace, "settings", "secrets", k.Name, "delete"), Cmd: &cmd,
+	}
+}
+
+// OneNamespace reports that forms know whose things they make.
+func (p *page) OneNamespace() bool { return p.Namespace != belfry.AnyNamespace }
+
+// UsedBy are tasks in a row.
+func (d secretsData) UsedBy(k belfry.KeptSecret) []string {
+	return slices.Sorted(slices.Values(k.Tasks))
+}

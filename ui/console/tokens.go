@@ -1,0 +1,172 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type tokenAPI interface {
+	Tokens(ctx context.Context) ([]belfry.Token, error)
+	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
+	RevokeToken(ctx context.Context, id int64) error
+}
+
+var tokenRoutes = []route{
+	{"GET /settings/tokens", tokenList},
+	{"POST /settings/tokens", createToken},
+	{"POST /settings/tokens/{id}/revoke", revokeToken},
+}
+
+type tokensData struct {
+	Tokens []belfry.Token
+	Made   *belfry.Token // and its secret, which is shown this once
+	Secret string
+	Err    error
+
+	asked belfry.Token // of the form
+	life  string
+}
+
+// tokenLives are how long a new token may be valid.
+var tokenLives = []string{"90d", "1d", "7d", "30d", "365d", "for ever"}
+
+func tokenList(p *page) error {
+	d := tokensData{asked: belfry.Token{Namespace: p.Token.Namespace, Scopes: []belfry.Scope{belfry.ScopeRead}}, life: tokenLives[0]}
+	return d.show(p)
+}
+
+// show reads the list beside what became of the form.
+func (d tokensData) show(p *page) (err error) {
+	if d.Tokens, err = p.api.Tokens(p.r.Context()); err != nil {
+		return err
+	}
+	slices.SortStableFunc(d.Tokens, func(a, b belfry.Token) int { // those that work first
+		return boolOrder(p.tokenWorks(b), p.tokenWorks(a))
+	})
+	if d.Err != nil {
+		return p.again("tokens", d, d.Err)
+	}
+	return p.show("tokens", d)
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func createToken(p *page) error {
+	form, err := p.form()
+	if err != nil {
+		return err
+	}
+	d := tokensData{life: form.Get("life"), asked: belfry.Token{Name: strings.TrimSpace(form.Get("name")), Namespace: strings.TrimSpace(form.Get("namespace"))}}
+	for _, s := range form["scopes"] {
+		d.asked.Scopes = append(d.asked.Scopes, belfry.Scope(s))
+	}
+	if life, err := belfry.ParseDuration(d.life); err == nil {
+		d.asked.ExpiresAt = p.Now.Add(life.D())
+	}
+	t, secret, err := p.api.CreateToken(p.r.Context(), d.asked)
+	if err != nil {
+		d.Err = err
+		return d.show(p)
+	}
+	// Not on another page: the secret would have to wait for it somewhere.
+	d = tokensData{Made: &t, Secret: secret, asked: belfry.Token{Namespace: p.Token.Namespace}, life: tokenLives[0]}
+	return d.show(p)
+}
+
+func revokeToken(p *page) error {
+	id, err := strconv.ParseInt(p.r.PathValue("id"), 10, 64)
+	if err != nil {
+		return belfry.InvalidField("id", p.r.PathValue("id"), "is not the number of a token", "")
+	}
+	if err := p.api.RevokeToken(p.r.Context(), id); err != nil {
+		return err
+	}
+	return p.done(p.Link("settings", "tokens"), "Token %d is revoked: it opens nothing any more.", id)
+}
+
+// Fields are those of a new token.
+func (d tokensData) Fields() []field {
+	return []field{
+		newField("name", "Name", "text", d.asked.Name, "For whom or what it is, such as ci. It stands in the audit.", d.Err).Need(),
+		newField("namespace", "Namespace", "text", d.asked.Namespace, "Where it is valid; * for everywhere.", d.Err).Need(),
+		newField("life", "Valid for", "select", d.life, "", d.Err).Among(tokenLives...),
+	}
+}
+
+// scopeChoice is a right that a token may have.
+type scopeChoice struct {
+	Scope belfry.Scope
+	Words string
+	On    bool
+}
+
+// Scopes are the rights to choose from.
+func (d tokensData) Scopes() []scopeChoice {
+	var all []scopeChoice
+	for i, words := range []string{"see everything but secrets", "trigger, enqueue, pause, cancel and redrive too", "create, edit and delete too, and make tokens", "run jobs: for workers"} {
+		s := belfry.Scopes[i]
+		all = append(all, scopeChoice{s, words, slices.Contains(d.asked.Scopes, s)})
+	}
+	return all
+}
+
+func (p *page) tokenWorks(t belfry.Token) bool { return p.TokenState(t) == "active" }
+
+// TokenState is the word for a token's chip.
+func (p *page) TokenState(t belfry.Token) string {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return "revoked"
+	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(p.Now):
+		return "expired"
+	}
+	return "active"
+}
+
+// ScopeNames are rights in a row.
+func (p *page) ScopeNames(t belfry.Token) string {
+	names := make([]string, len(t.Scopes))
+	for i, s := range t.Scopes {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}
+
+// RevokeToken asks before a token ends.
+func (p *page) RevokeToken(t belfry.Token) confirm {
+	cmd := p.Command("DELETE", fmt.Sprintf("/v1/tokens/%d", t.ID), "", "token", "revoke", strconv.FormatInt(t.ID, 10))
+	c := confirm{
+		ID: fmt.Sprintf("revoke-%d", t.ID), Button: "Revoke", Danger: true, Title: "Revoke the token " + t.Name + "?",
+		Text:   "Whoever has it is refused from now on. It cannot be undone.",
+		Action: p.Link("settings", "tokens", t.ID, "revoke"), Cmd: &cmd,
+	}
+	if t.ID == p.Token.ID {
+		c.Text = "It is the one that you are signed in with: you will be asked to sign in with another one. It cannot be undone."
+	}
+	return c
+}
+
+// CreateTokenCommand is making one, without this page.
+func (p *page) CreateTokenCommand(d tokensData) command {
+	name := d.asked.Name
+	if name == "" {
+		name = "ci"
+	}
+	body, _ := json.Marshal(map[string]any{"name": name, "scopes": []string{"read"}, "expires_at": p.Now.Add(90 * 24 * time.Hour).UTC().Truncate(24 * time.Hour)}) // plain words
+	return p.Command("POST", "/v1/tokens", string(body), "token", "create", name, "--scope", "read", "--expires", "90d")
+}

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type workerAPI interface {
+	Workers(ctx context.Context, ended bool) ([]belfry.WorkerState, error)
+	DrainWorker(ctx context.Context, session string) error
+	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+}
+
+var workerRoutes = []route{
+	{"GET /workers", workerList},
+	{"GET /workers/{session}", workerPage},
+	{"POST /workers/{session}/drain", drainWorker},
+}
+
+// workerJobs is how many jobs a worker's page shows of each list.
+const workerJobs = 20
+
+type workersData struct {
+	Workers []belfry.WorkerState
+	Ended   bool // they are shown too
+}
+
+func workerList(p *page) error {
+	d := workersData{Ended: p.Query("ended") != ""}
+	var err error
+	if d.Workers, err = p.api.Workers(p.r.Context(), d.Ended); err != nil {
+		return err
+	}
+	return p.show("workers", d)
+}
+
+type workerData struct {
+	belfry.WorkerState
+	Holds belfry.Page[belfry.Job]
+	Ran   belfry.Page[belfry.Job]
+}
+
+func workerPage(p *page) error {
+	ctx, session := p.r.Context(), p.r.PathValue("session")
+	var d workerData
+	var all []belfry.WorkerState
+	jobs := func(states ...belfry.JobState) func() (belfry.Page[belfry.Job], error) {
+		return func() (belfry.Page[belfry.Job], error) {
+			return p.api.Jobs(ctx, belfry.JobFilter{Namespace: p.Namespace, Session: session, States: states, Paging: belfry.Paging{Limit: workerJobs}})
+		}
+	}
+	err := p.together(
+		get(&all, func() ([]belfry.WorkerState, error) { return p.api.Workers(ctx, true) }),
+		get(&d.Holds, jobs(belfry.JobRunning)),
+		get(&d.Ran, jobs(belfry.JobSucceeded, belfry.JobFailed, belfry.JobCanceled)),
+	)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(w belfry.WorkerState) bool { return w.Session == session })
+	if i < 0 {
+		return belfry.Errorf(belfry.NotFound, "no worker has the session %s", session).WithHint("it has ended and is not kept any more, or never was; see the list of workers")
+	}
+	d.WorkerState = all[i]
+	return p.show("worker", d)
+}
+
+func drainWorker(p *page) error {
+	session := p.r.PathValue("session")
+	if err := p.api.DrainWorker(p.r.Context(), session); err != nil {
+		return err
+	}
+	return p.done(p.Link("workers", session), "The worker finishes what it runs and claims no more.")
+}
+
+// WorkerWord is the word for a worker's chip.
+func (p *page) WorkerWord(w belfry.WorkerState) string {
+	switch {
+	case w.Lost:
+		return "lost"
+	case !w.EndedAt.IsZero():
+		return "ended"
+	case w.Drain:
+		return "draining"
+	}
+	return "alive"
+}
+
+// WorkerSlots are a worker's queues with its slots in each.
+func (p *page) WorkerSlots(w belfry.WorkerState) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		slots := "as the queue says"
+		if n := w.Queues[name]; n > 0 {
+			slots = numberText(n)
+		}
+		parts = append(parts, name+" "+slots)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WorkerLabels are what its operator says of it.
+func (p *page) WorkerLabels(w belfry.WorkerState) []string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(w.Has.Labels)) {
+		parts = append(parts, name+"="+w.Has.Labels[name])
+	}
+	return parts
+}
+
+// WorkerMachine is what it runs on.
+func (p *page) WorkerMachine(w belfry.WorkerState) string {
+	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")
+}
+
+// isolationWords say what the tiers promise.
+var isolationWords = map[belfry.Isolation]string{
+	"":                         "runs no programs",
+	belfry.IsolationNone:       "none: limits and a clean environment, as the worker's own user",
+	belfry.IsolationUser:       "user: a user of its own",
+	belfry.IsolationConfined:   "confined: a user of its own, Landlock and seccomp",
+	belfry.IsolationNamespaces: "namespaces: a root, processes and a network of its own",
+	belfry.IsolationGVisor:     "gvisor: a kernel of its own in user space",
+}
+
+// IsolationWords says what a tier promises.
+func (p *page) IsolationWords(i belfry.Isolation) string {
+	if text, known := isolationWords[i]; known {
+		return text
+	}
+	return string(i)
+}
+
+// DrainWorker asks before a worker is drained.
+func (p *page) DrainWorker(w belfry.WorkerState) confirm {
+	cmd := p.Command("POST", "/v1/workers/"+url.PathEscape(w.Session)+"/drain", "", "worker", "drain", w.Session)
+	return confirm{
+		ID: "drain", Button: "Drain", Danger: true, Title: "Drain " + w.Name + "?",
+		Text:   fmt.Sprintf("It finishes the %d jobs that it runs and claims no more. Only a restart of the worker ends that.", w.Running),
+		Action: p.Link("workers", w.Session, "drain"), Cmd: &cmd,
+	}
+}
+
+// WorkersCommand is the list, without this page.
+func (p *page) WorkersCommand() command {
+	return p.Command("GET", "/v1/workers", "", "worker", "list")
+}
+
+// SessionJobs is the search for all jobs of a session.
+func (p *page) SessionJobs(session string) string {
+	return p.With(p.Link("jobs"), "q", "session:"+session)
+}
+
+// KindNames are kinds in a row.
+func (p *page) KindNames(kinds []belfry.Kind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// jobRows are jobs for the part "job-rows".
+type jobRows struct{ Items []jobRow }
+
+type jobRow struct {
+	Job            belfry.Job
+	Link           string
+	Claimed, Ended moment
+}
+
+// WorkerRows are jobs in a table, or nil for none.
+func (p *page) WorkerRows(jobs []belfry.Job) *jobRows {
+	if len(jobs) == 0 {
+		return nil
+	}
+	var rows jobRows
+	for _, j := range jobs {
+		rows.Items = append(rows.Items, jobRow{j, p.LinkIn(j.Namespace, "jobs", j.ID), p.Ago(j.ClaimedAt), p.Ago(j.FinishedAt)})
+	}
+	return &rows
+}

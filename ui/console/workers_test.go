@@ -1,0 +1,79 @@
+package console_test
+
+import (
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestWorkerIsDrained(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	w := must(s.OpenSession(t.Context(), belfry.WorkerInfo{Name: "gpu-1", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 4}, Version: "test",
+		TTL: belfry.MaxSessionTTL, Has: belfry.Has{Labels: map[string]string{"gpu": "true"}, OS: "linux", Arch: "arm64", Isolation: belfry.IsolationConfined}}))(s)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/workers")
+	b.Shows("gpu-1", "linux/arm64", "gpu=true", "confined")
+	b.Follow("#worker-" + w.ID + " a")
+	b.Shows("gpu-1", "alive", "default 4", "Landlock and seccomp", "Nothing at the moment.")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Click("button[popovertarget=drain]")
+	b.Until(`document.getElementById('drain').matches(':popover-open')`)
+	b.Shows("Drain gpu-1?")
+	says(b, "#drain", "belfry worker drain "+w.ID, "/v1/workers/"+w.ID+"/drain")
+	b.Follow("#drain button.danger")
+	b.Quiet(s.url)
+	b.Shows("claims no more", "draining")
+	for _, as := range []int{1200, 360} {
+		b.Emulate("dark", as)
+		b.Layout()
+		picture(b, "worker-"+numberText(int64(as)))
+	}
+	b.Axe()
+}
+
+func TestWorkerShowsWhatItHolds(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	session, ref := s.hold("later")
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/workers/" + session)
+	b.Shows("What it holds", "later", numberText(ref.JobID), "running")
+	b.Layout()
+	b.Axe()
+	b.Quiet(s.url)
+}
+
+func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
+	s := newSite(t)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/queues/new")
+	b.Type("#f-name", "default")
+	b.Follow("form[action='/queues/new'] button.main")
+	b.Quiet(s.url, 409)
+	b.Shows("There is a queue default already.")
+	b.Visit(s.url + "/queues/new")
+	b.Type("#f-name", "mail")
+	b.Type("#f-global_limit", "3")
+	b.Type("#f-priority", "5000")
+	b.Follow("form[action='/queues/new'] button.main")
+	b.Quiet(s.url, 422)
+	b.Shows("1000")
+	b.Eval(`document.getElementById('f-priority').value = '5', true`, new(bool))
+	b.Follow("form[action='/queues/new'] button.main")
+	b.Quiet(s.url)
+	b.Shows("Queue mail is saved.", "No job of it has ended")
+	b.Visit(s.url + "/queues/mail/edit")
+	b.Type("#f-description", "Letters")
+	b.Follow("form[action='/queues/mail/edit'] button.main")
+	b.Quiet(s.url)
+	b.Shows("Letters")
+	if q := must(s.Queue(t.Context(), "mail"))(s); q.GlobalLimit != 3 || q.Priority != 5 || q.Concurrency != belfry.DefaultConcurrency || q.Description != "Letters" {
+		t.Errorf("%+v", q)
+	}
+	b.Click("button[popovertarget=delete]")
+	b.Until(`document.getElementById('delete').matches(':popover-open')`)
+	b.Follow("#delete button.danger")
+	b.Quiet(s.url)
+	b.Shows("Queue mail is deleted.")
+}
