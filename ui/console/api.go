@@ -33,6 +33,8 @@ type API interface {
 	settingsAPI
 	tokenAPI
 	secretAPI
+	programAPI
+	uploadAPI
 }
 
 type whoAPI interface {

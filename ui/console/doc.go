@@ -47,18 +47,23 @@
 //	stats    (stats (stat label value note link tone) ...): numbers that matter
 //	tabs     (tabs (tab name link here count) ...)
 //	field    (field name label kind value hint err): an input with its faults;
-//	         .Need and .Among in Go
+//	         .Need, .Among and .From (a datalist) in Go
 //	confirm  a confirm, made in Go: a button that asks first
 //	command  (.Command method path body word...): an action as curl and CLI
 //	strip    a strip, made in Go: the last results
 //	steps    []step, made in Go
 //	search   a search, made in Go: the input of a language of terms
 //	in-namespace  what a form with method get needs to stay in its namespace
-//	chart    a chart, made in Go: a table that chart.js draws
+//	chart    a chart, made in Go: a table that chart.js draws, in Tones if need be
+//	job-rows p.WorkerRows(jobs), in the handler: a table of jobs
 //
 // Tables with the class cards become cards on a phone; their cells name their
 // column in data-th. Tables that cannot be cards stand in a div with the class
 // scroll, role region, a label and tabindex 0.
+//
+// A form that takes more than to read begins with p.allow(scope). What takes
+// long to make is a page of its own whose element #part the script puts where a
+// page has data-load with its address, as home has it from ahead.
 //
 // Functions: number, count (up to belfry.CountLimit), bytes, percent (of a
 // ratio), span and latency (of a duration), words (of a code), short (n, text),

@@ -24,6 +24,8 @@ var everyPage = []struct {
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
 	{name: "queue-new", path: "/queues/new", says: []string{"New queue", "Priority among queues"}, scope: belfry.ScopeAdmin},
 	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: belfry.ScopeAdmin},
+	{name: "programs", path: "/programs", says: []string{"There is no program yet.", "belfry program push"}},
+	{name: "program-new", path: "/programs/new", says: []string{"Drop a file here", "Upload and save"}, scope: belfry.ScopeAdmin},
 	{name: "workers", path: "/workers", says: []string{"builder", "alive", "default 1", "Ended too"}},
 	{name: "workers-ended", path: "/workers?ended=yes", says: []string{"prober", "ended"}},
 	{name: "no-worker", path: "/workers/nobody", says: []string{"Not here", "list of workers"}, status: 404},

@@ -38,7 +38,7 @@ type tokensData struct {
 var tokenLives = []string{"90d", "1d", "7d", "30d", "365d", "for ever"}
 
 func tokenList(p *page) error {
-	d := tokensData{asked: belfry.Token{Namespace: p.Token.Namespace, Scopes: []belfry.Scope{belfry.ScopeRead}}, life: tokenLives[0]}
+	d := tokensData{asked: belfry.Token{Namespace: p.Namespace, Scopes: []belfry.Scope{belfry.ScopeRead}}, life: tokenLives[0]}
 	return d.show(p)
 }
 
@@ -84,7 +84,7 @@ func createToken(p *page) error {
 		return d.show(p)
 	}
 	// Not on another page: the secret would have to wait for it somewhere.
-	d = tokensData{Made: &t, Secret: secret, asked: belfry.Token{Namespace: p.Token.Namespace}, life: tokenLives[0]}
+	d = tokensData{Made: &t, Secret: secret, asked: belfry.Token{Namespace: p.Namespace}, life: tokenLives[0]}
 	return d.show(p)
 }
 

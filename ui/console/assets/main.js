@@ -10,6 +10,10 @@ for (const box of document.querySelectorAll('[data-load]')) {
   const {load} = await import('./load.js');
   load(box);
 }
+for (const form of document.querySelectorAll('form[data-upload]')) {
+  const {upload} = await import('./upload.js');
+  upload(form);
+}
 for (const table of document.querySelectorAll('[data-chart]')) {
   const {draw} = await import('./chart.js');
   draw(table);

@@ -1,0 +1,216 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type programAPI interface {
+	Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error)
+	Task(ctx context.Context, namespace, name string) (belfry.Task, error)
+	Artifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
+	Jobs(ctx context.Context, f belfry.JobFilter) (belfry.Page[belfry.Job], error)
+	Audit(ctx context.Context, f belfry.AuditFilter) (belfry.Page[belfry.Audit], error)
+	Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error)
+}
+
+var programRoutes = []route{
+	{"GET /programs", programList},
+	{"GET /programs/{name}", programPage},
+	{"POST /programs/{name}/run", runProgram},
+}
+
+const (
+	programsShown = 25 // on a page; each costs two more reads
+	programRuns   = 10
+	programEdits  = 20
+)
+
+type programsData struct {
+	Programs []programRow
+	Pager    pager
+}
+
+// programRow is a program with its bytes and its last runs.
+type programRow struct {
+	belfry.Task
+	Artifact belfry.Artifact
+	Runs     []belfry.Job // newest first
+}
+
+func programList(p *page) error {
+	all, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.KindProgram, Paging: belfry.Paging{Limit: programsShown, Cursor: p.Query("cursor")}})
+	if err != nil {
+		return err
+	}
+	d := programsData{Programs: make([]programRow, len(all.Items)), Pager: p.pager(all.Next)}
+	var reads []func() error
+	for i, t := range all.Items {
+		d.Programs[i].Task = t
+		reads = append(reads, d.Programs[i].reads(p)...)
+	}
+	if err := p.together(reads...); err != nil {
+		return err
+	}
+	return p.show("programs", d)
+}
+
+// reads are what is to be read of a program beside its task.
+func (r *programRow) reads(p *page) []func() error {
+	return []func() error{
+		func() (err error) {
+			r.Artifact, err = p.api.Artifact(p.r.Context(), r.Namespace, r.Program.SHA256)
+			if belfry.CodeOf(err) == belfry.NotFound {
+				return nil
+			}
+			return err
+		},
+		func() error {
+			jobs, err := p.api.Jobs(p.r.Context(), belfry.JobFilter{Namespace: r.Namespace, Task: r.Name, Paging: belfry.Paging{Limit: programRuns}})
+			r.Runs = jobs.Items
+			return err
+		},
+	}
+}
+
+// Strip is how the last runs went, oldest first.
+func (r programRow) Strip() strip {
+	s := strip{Label: fmt.Sprintf("Last %d runs of %s", programRuns, r.Name)}
+	for _, j := range slices.Backward(r.Runs) {
+		s.Cells = append(s.Cells, cell{Tone: tones[string(j.State)][0], Title: fmt.Sprintf("job %d: %s", j.ID, words(j.State))})
+	}
+	return s
+}
+
+// State is whether the bytes are there, for a chip.
+func (r programRow) State() string {
+	if r.Artifact.PostedAt.IsZero() {
+		return "waiting"
+	}
+	return "posted"
+}
+
+// programVersion is an edit of a program.
+type programVersion struct {
+	At    time.Time
+	Actor string
+	What  string
+	belfry.Program
+	Other bool // other bytes than before
+}
+
+type programData struct {
+	programRow
+	Versions []programVersion
+	Rows     *jobRows
+}
+
+func programPage(p *page) error {
+	t, err := p.program()
+	if err != nil {
+		return err
+	}
+	d := programData{programRow: programRow{Task: t}}
+	var edits belfry.Page[belfry.Audit]
+	err = p.together(append(d.reads(p), get(&edits, func() (belfry.Page[belfry.Audit], error) {
+		return p.api.Audit(p.r.Context(), belfry.AuditFilter{Namespace: t.Namespace, Noun: "task", Name: t.Name, Paging: belfry.Paging{Limit: programEdits}})
+	}))...)
+	if err != nil {
+		return err
+	}
+	d.Versions, d.Rows = programVersions(edits.Items), p.WorkerRows(d.Runs)
+	return p.show("program", d)
+}
+
+// program is the one that the address names.
+func (p *page) program() (belfry.Task, error) {
+	t, err := p.api.Task(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err == nil && t.Program == nil {
+		err = belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a program", t.Name, t.Kind).WithHint("see its own page")
+	}
+	return t, err
+}
+
+// programVersions are the edits that left a program, newest first.
+func programVersions(edits []belfry.Audit) []programVersion {
+	var all []programVersion
+	for _, e := range edits {
+		var was, is struct{ Program *belfry.Program }
+		if json.Unmarshal(e.After, &is) != nil || is.Program == nil {
+			continue
+		}
+		v := programVersion{At: e.At, Actor: e.Actor, What: e.Action, Program: *is.Program, Other: true}
+		if len(e.Before) > 0 && json.Unmarshal(e.Before, &was) == nil && was.Program != nil {
+			v.Other = was.Program.SHA256 != is.Program.SHA256
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// Settings of the program, for people, as pairs.
+func (d programData) Settings() []pair {
+	g, l := d.Program, d.Program.Limits
+	network := "none"
+	if g.Network {
+		network = "as the worker's operator allows"
+	}
+	var secrets []string
+	for name, secret := range g.Secrets {
+		secrets = append(secrets, name+" from secret "+secret)
+	}
+	slices.Sort(secrets)
+	var env []string
+	for name, value := range g.Env {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	var needs []string
+	for name, value := range d.Needs.Labels {
+		needs = append(needs, name+"="+value)
+	}
+	slices.Sort(needs)
+	pairs := []pair{
+		{"Arguments", strings.Join(g.Args, " ")}, {"Environment", strings.Join(env, "\n")}, {"Secrets", strings.Join(secrets, "\n")},
+		{"Standard input", g.Stdin}, {"Network", network}, {"Needs of a worker", strings.Join(needs, ", ")},
+		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", bytesText(l.Memory), l.CPU, numberText(l.Processes), bytesText(l.Disk))},
+		{"Queue", d.Queue}, {"Timeout", spanText(d.Timeout)},
+	}
+	return slices.DeleteFunc(pairs, func(f pair) bool { return f.Value == "" })
+}
+
+// pair is a name and what it says.
+type pair struct{ Name, Value string }
+
+func runProgram(p *page) error {
+	name := p.r.PathValue("name")
+	made, err := p.api.Enqueue(p.r.Context(), []belfry.NewJob{{Namespace: p.Namespace, Task: name}})
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("programs", name), "Program %s is asked to run, as job %d.", name, made[0].Job.ID)
+}
+
+// RunProgram asks before a program runs.
+func (p *page) RunProgram(t belfry.Task) confirm {
+	body, _ := json.Marshal(map[string]string{"task": t.Name}) // plain words
+	cmd := p.Command("POST", p.apiPath("/v1/jobs"), string(body), "job", "enqueue", t.Name)
+	return confirm{ID: "run", Button: "Run now", Title: "Run " + t.Name + " now?", Text: "A worker that may runs it once, with the input of the task.", Action: p.Link("programs", t.Name, "run"), Cmd: &cmd}
+}
+
+// ProgramCommand is reading one, without this page.
+func (p *page) ProgramCommand(name string) command {
+	return p.Command("GET", p.apiPath("/v1/tasks/"+url.PathEscape(name)), "", "program", "show", name)
+}
+
+// ProgramsCommand is the list, without this page.
+func (p *page) ProgramsCommand() command {
+	return p.Command("GET", p.apiPath("/v1/tasks", "kind", "program"), "", "program", "list")
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type uploadAPI interface {
+	CreateArtifact(ctx context.Context, a belfry.Artifact) (belfry.Upload, error)
+	ConfirmArtifact(ctx context.Context, namespace, digest string) (belfry.Artifact, error)
+	CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+	UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, error)
+}
+
+var uploadRoutes = []route{
+	{"GET /programs/new", newProgram},
+	{"GET /programs/{name}/upload", newVersion},
+	{"POST /programs/announce", announceProgram},
+	{"POST /programs/confirm", confirmProgram},
+	{"POST /programs/new", saveProgram},
+	{"POST /programs/{name}/upload", saveProgram},
+}
+
+// uploadForm is a program that somebody uploads: a new one, or a new version.
+// The script announces and sends the file, and then sends the form.
+type uploadForm struct {
+	Saved string // task that gets a new version
+	Err   error
+
+	name, digest, size, arch, args, isolation string
+	network                                   bool
+}
+
+func newProgram(p *page) error {
+	return uploadForm{arch: belfry.DefaultArch, isolation: string(belfry.DefaultIsolation)}.show(p)
+}
+
+func newVersion(p *page) error {
+	t, err := p.program()
+	if err != nil {
+		return err
+	}
+	return uploadForm{Saved: t.Name, arch: t.Program.Arch}.show(p)
+}
+
+func (f uploadForm) show(p *page) error {
+	if err := p.allow(belfry.ScopeAdmin); err != nil {
+		return err
+	}
+	if f.Err != nil {
+		return p.again("upload", f, f.Err)
+	}
+	return p.show("upload", f)
+}
+
+// announceProgram answers the script where the bytes are to be sent.
+func announceProgram(p *page) error {
+	size, err := strconv.ParseInt(p.r.PostFormValue("size"), 10, 64)
+	if err != nil {
+		return p.tell(nil, belfry.InvalidField("size", p.r.PostFormValue("size"), "is not a number", ""))
+	}
+	up, err := p.api.CreateArtifact(p.r.Context(), belfry.Artifact{Namespace: p.Namespace, SHA256: p.r.PostFormValue("sha256"), Size: size})
+	if up.Link != nil && strings.HasPrefix(up.Link.URL, "/") {
+		up.Link.URL = p.c.prefix + up.Link.URL
+	}
+	return p.tell(up, err)
+}
+
+// confirmProgram says that the bytes were sent.
+func confirmProgram(p *page) error {
+	a, err := p.api.ConfirmArtifact(p.r.Context(), p.Namespace, p.r.PostFormValue("sha256"))
+	return p.tell(a, err)
+}
+
+// tell answers a script, which shows what went wrong by itself.
+func (p *page) tell(v any, err error) error {
+	p.w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		if belfry.CodeOf(err) == belfry.Unauthorized {
+			return err // as everywhere
+		}
+		p.w.WriteHeader(p.c.opt.Status(err))
+		v = p.Problem(err)
+	}
+	_ = json.NewEncoder(p.w).Encode(v) // who is not there any more does not read it
+	return nil
+}
+
+func saveProgram(p *page) error {
+	form, err := p.form()
+	if err != nil {
+		return err
+	}
+	f := uploadForm{Saved: p.r.PathValue("name"), name: strings.TrimSpace(form.Get("name")), digest: form.Get("program.sha256"), size: form.Get("program.size"),
+		arch: form.Get("program.arch"), args: form.Get("program.args"), isolation: form.Get("program.min_isolation"), network: form.Get("program.network") != ""}
+	t, err := f.task(p)
+	switch {
+	case err != nil:
+	case f.Saved == "":
+		t, err = p.api.CreateTask(p.r.Context(), t)
+	default:
+		t, err = p.api.UpdateTask(p.r.Context(), t)
+	}
+	if err != nil {
+		f.Err = err
+		return f.show(p)
+	}
+	return p.done(p.Link("programs", t.Name), "Program %s is there, as %s.", t.Name, t.Program.SHA256[:12])
+}
+
+// task is what the form describes: of a saved one the bytes alone change.
+func (f uploadForm) task(p *page) (t belfry.Task, err error) {
+	size, err := strconv.ParseInt(f.size, 10, 64)
+	if err != nil || f.digest == "" {
+		return t, belfry.Errorf(belfry.Invalid, "no program was uploaded").WithHint("choose a file, and let the script of this page send it; without scripts: belfry program push FILE")
+	}
+	if f.Saved != "" {
+		if t, err = p.program(); err != nil {
+			return t, err
+		}
+		t.Program.SHA256, t.Program.Size, t.Program.Arch = f.digest, size, f.arch
+		return t, nil
+	}
+	return belfry.Task{Namespace: p.Namespace, Name: f.name, Kind: belfry.KindProgram, Program: &belfry.Program{
+		SHA256: f.digest, Size: size, Arch: f.arch, Args: lines(f.args), Network: f.network, MinIsolation: belfry.Isolation(f.isolation),
+	}}, nil
+}
+
+// lines are what stands in each of them.
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// Fields are the inputs beside the file.
+func (f uploadForm) Fields() []field {
+	arch := newField("program.arch", "Machine", "select", f.arch, "Found in the file.", f.Err).Among(belfry.Arches...)
+	if f.Saved != "" {
+		return []field{arch}
+	}
+	network := ""
+	if f.network {
+		network = "true"
+	}
+	var tiers []string
+	for _, i := range belfry.Isolations {
+		tiers = append(tiers, string(i))
+	}
+	return []field{
+		newField("name", "Name", "text", f.name, "Of its task.", f.Err).Need(), arch,
+		newField("program.args", "Arguments", "area", f.args, "One a line, after the program's own name.", f.Err),
+		newField("program.min_isolation", "Weakest isolation it may run under", "select", f.isolation, "", f.Err).Among(tiers...),
+		newField("program.network", "Let it reach the network, where a worker's operator allows that", "check", network, "", f.Err),
+	}
+}
+
+// Sent is what the script found and sent already, of a form that is shown again.
+func (f uploadForm) Sent() (digest string) { return f.digest }
+
+// Size is that of it.
+func (f uploadForm) Size() string { return f.size }
+
+// Most is the largest program.
+func (f uploadForm) Most() int64 { return belfry.MaxArtifact }
+
+// UploadCommand is uploading, without this page.
+func (p *page) UploadCommand(f uploadForm) command {
+	name := f.Saved
+	if name == "" {
+		name = "hello"
+	}
+	return p.Command(http.MethodPost, p.apiPath("/v1/artifacts"), `{"sha256":"…","size":1}`, "program", "push", "./bin", "--name", name)
+}
