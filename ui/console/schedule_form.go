@@ -375,8 +375,6 @@ type review struct {
 	Cmd     command
 }
 
-type pair struct{ Name, Value string }
-
 type change struct{ Name, Before, After string }
 
 type diffRow struct {
