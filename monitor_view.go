@@ -18,6 +18,16 @@ type MonitorFilter struct {
 	Status    Status
 	Kind      Kind
 	Tag       string
+	Search    string // part of the name, whatever its case
+}
+
+// MaxMonitorSearch bounds the search of a [MonitorFilter], in bytes.
+const MaxMonitorSearch = 100
+
+// MonitorCount is how many monitors a filter finds, as far as [CountLimit].
+type MonitorCount struct {
+	Counted
+	Statuses map[Status]int `json:"statuses" doc:"Of those that were counted"`
 }
 
 // CheckResult is a check as it is kept.

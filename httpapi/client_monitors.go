@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -58,7 +59,21 @@ func about[T any](ctx context.Context, c *Client, monitor, part string, query ur
 // Monitors implements [Monitors].
 func (c *Client) Monitors(ctx context.Context, f belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error) {
 	return get[belfry.Page[belfry.MonitorView]](ctx, c, "/v1/monitors",
-		paged(f.Paging, words("namespace", f.Namespace, "status", string(f.Status), "kind", string(f.Kind), "tag", f.Tag)))
+		paged(f.Paging, monitorQuery(f)))
+}
+
+// CountMonitors implements [Monitors].
+func (c *Client) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (belfry.MonitorCount, error) {
+	return get[belfry.MonitorCount](ctx, c, "/v1/monitor-counts", monitorQuery(f))
+}
+
+func monitorQuery(f belfry.MonitorFilter) url.Values {
+	return words("namespace", f.Namespace, "status", string(f.Status), "kind", string(f.Kind), "tag", f.Tag, "search", f.Search)
+}
+
+// Bars implements [Monitors].
+func (c *Client) Bars(ctx context.Context, q belfry.BarsQuery) ([]belfry.MonitorBars, error) {
+	return items[belfry.MonitorBars](ctx, c, "/v1/monitor-bars", words("namespace", q.Namespace, "monitor", strings.Join(q.Monitors, ","), "span", string(q.Span)))
 }
 
 // PauseMonitor implements [Monitors].

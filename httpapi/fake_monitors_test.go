@@ -30,6 +30,12 @@ func (f *fake) Monitor(ctx context.Context, ns, name string) (belfry.MonitorView
 func (f *fake) Monitors(ctx context.Context, q belfry.MonitorFilter) (belfry.Page[belfry.MonitorView], error) {
 	return reply[belfry.Page[belfry.MonitorView]](ctx, f, "Monitors", q)
 }
+func (f *fake) CountMonitors(ctx context.Context, q belfry.MonitorFilter) (belfry.MonitorCount, error) {
+	return reply[belfry.MonitorCount](ctx, f, "CountMonitors", q)
+}
+func (f *fake) Bars(ctx context.Context, q belfry.BarsQuery) ([]belfry.MonitorBars, error) {
+	return reply[[]belfry.MonitorBars](ctx, f, "Bars", q)
+}
 func (f *fake) PauseMonitor(ctx context.Context, ns, name string, until time.Time, reason string) (belfry.MonitorView, error) {
 	return reply[belfry.MonitorView](ctx, f, "PauseMonitor", ns, name, until, reason)
 }

@@ -14,6 +14,9 @@ type (
 	pointList struct {
 		Items []belfry.SeriesPoint `json:"items" doc:"Oldest first; times in which nothing was checked are left out"`
 	}
+	barList struct {
+		Items []belfry.MonitorBars `json:"items" doc:"By name"`
+	}
 	spanList struct {
 		Items []belfry.Span `json:"items" doc:"Oldest first; each holds until the next"`
 	}

@@ -47,12 +47,73 @@ func (c *call) shownTo(v belfry.MonitorView, err error) (belfry.MonitorView, err
 	return v, err
 }
 
+// monitorFilter selects monitors.
+type monitorFilter struct {
+	Namespace string        `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
+	Status    belfry.Status `query:"status" doc:"Only monitors in this status: new, up, down or paused"`
+	Kind      belfry.Kind   `query:"kind" doc:"Only monitors of this kind"`
+	Tag       string        `query:"tag" doc:"Only monitors with this tag"`
+	Search    string        `query:"search" doc:"Only monitors whose name has this in it, whatever its case"`
+}
+
+func (in *monitorFilter) resolve(c *call) (f belfry.MonitorFilter, err error) {
+	f = belfry.MonitorFilter{Status: in.Status, Kind: in.Kind, Tag: in.Tag, Search: in.Search}
+	if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
+		return f, err
+	}
+	if err := oneOf("status", in.Status, belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused); err != nil {
+		return f, err
+	}
+	return f, oneOf("kind", in.Kind, append([]belfry.Kind{belfry.KindHeartbeat}, belfry.Kinds...)...)
+}
+
+// monitorOverview is how many monitors are, at a glance. The addresses are not
+// below that of a monitor: count and bars are names that one may have.
+func (s *Server) monitorOverview() {
+	serve(s, endpoint{
+		id: "monitor-counts", method: http.MethodGet, path: "/v1/monitor-counts", scope: belfry.ScopeRead,
+		summary: "Count monitors by their status",
+		doc:     "It counts 10000 of them, and says if there are more.",
+	}, func(ctx context.Context, c *call, in *monitorFilter) (belfry.MonitorCount, error) {
+		f, err := in.resolve(c)
+		if err != nil {
+			return belfry.MonitorCount{}, err
+		}
+		return s.service.CountMonitors(ctx, f)
+	})
+
+	type drawing struct {
+		Namespace string         `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Monitors  []string       `query:"monitor" doc:"Up to 100 names, with commas between; names that are none are left out"`
+		Span      belfry.BarSpan `query:"span" doc:"90d: the last 90 days of UTC, which is the default, or 24h: the last 48 half hours"`
+	}
+	serve(s, endpoint{
+		id: "monitor-bars", method: http.MethodGet, path: "/v1/monitor-bars", scope: belfry.ScopeRead,
+		summary: "Show how the targets of many monitors were lately, as bars of equal length",
+	}, func(ctx context.Context, c *call, in *drawing) (barList, error) {
+		q := belfry.BarsQuery{Monitors: in.Monitors, Span: in.Span}
+		var err error
+		if q.Namespace, err = c.owner(in.Namespace, ""); err != nil {
+			return barList{}, err
+		}
+		if err := q.Validate(); err != nil {
+			return barList{}, err
+		}
+		all, err := s.service.Bars(ctx, q)
+		for i := range all {
+			all[i].Bars = list(all[i].Bars)
+		}
+		return barList{list(all)}, err
+	})
+}
+
 func (s *Server) monitorRoutes() {
 	type listing struct {
 		Namespace string        `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Status    belfry.Status `query:"status" doc:"Only monitors in this status: new, up, down or paused"`
 		Kind      belfry.Kind   `query:"kind" doc:"Only monitors of this kind"`
 		Tag       string        `query:"tag" doc:"Only monitors with this tag"`
+		Search    string        `query:"search" doc:"Only monitors whose name has this in it, whatever its case"`
 		Limit     int           `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string        `query:"cursor" doc:"Next of the page before"`
 	}
@@ -60,23 +121,18 @@ func (s *Server) monitorRoutes() {
 		id: "monitor-list", method: http.MethodGet, path: "/v1/monitors", scope: belfry.ScopeRead,
 		summary: "List monitors by name, and how their targets are",
 	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.MonitorView], error) {
-		f := belfry.MonitorFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Status: in.Status, Kind: in.Kind, Tag: in.Tag}
-		var err error
-		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
+		f, err := (&monitorFilter{in.Namespace, in.Status, in.Kind, in.Tag, in.Search}).resolve(c)
+		if err != nil {
 			return belfry.Page[belfry.MonitorView]{}, err
 		}
-		if err := oneOf("status", in.Status, belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused); err != nil {
-			return belfry.Page[belfry.MonitorView]{}, err
-		}
-		if err := oneOf("kind", in.Kind, append([]belfry.Kind{belfry.KindHeartbeat}, belfry.Kinds...)...); err != nil {
-			return belfry.Page[belfry.MonitorView]{}, err
-		}
+		f.Paging = belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}
 		p, err := page(s.service.Monitors(ctx, f))
 		for i, v := range p.Items {
 			p.Items[i], _ = c.shownTo(v, nil)
 		}
 		return p, err
 	})
+	s.monitorOverview()
 
 	type creating struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`

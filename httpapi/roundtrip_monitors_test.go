@@ -26,7 +26,7 @@ func monitorCalls(c *Client) []exchange {
 	incidents := belfry.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true}
 	versions := belfry.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
 	alerts := belfry.AlertFilter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", State: "failed"}
-	monitors := belfry.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g"}
+	monitors := belfry.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}
 	calls := []exchange{
 		{[]any{"CreateMonitor", filled[belfry.Monitor]()}, shownView(),
 			func(ctx context.Context) (any, error) { return c.CreateMonitor(ctx, filled[belfry.Monitor]()) }},
@@ -38,6 +38,12 @@ func monitorCalls(c *Client) []exchange {
 			func(ctx context.Context) (any, error) { return c.Monitor(ctx, "ns", "n") }},
 		{[]any{"Monitors", monitors}, pageOf(shownView()),
 			func(ctx context.Context) (any, error) { return c.Monitors(ctx, monitors) }},
+		{[]any{"CountMonitors", belfry.MonitorFilter{Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}}, filled[belfry.MonitorCount](),
+			func(ctx context.Context) (any, error) { return c.CountMonitors(ctx, monitors) }},
+		{[]any{"Bars", belfry.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"}}, filled[[]belfry.MonitorBars](),
+			func(ctx context.Context) (any, error) {
+				return c.Bars(ctx, belfry.BarsQuery{Namespace: "ns", Monitors: []string{"a", "b"}, Span: "24h"})
+			}},
 		{[]any{"PauseMonitor", "ns", "n", at, "because"}, shownView(),
 			func(ctx context.Context) (any, error) { return c.PauseMonitor(ctx, "ns", "n", at, "because") }},
 		{[]any{"PauseMonitor", "ns", "n", time.Time{}, ""}, shownView(),

@@ -339,7 +339,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Calendars": belfry.Page[belfry.Calendar]{}, "Backfills": belfry.Page[belfry.Backfill]{}, "Look": belfry.Look{},
 		"Upcoming": []belfry.Coming(nil), "Forecast": belfry.Forecast{}, "Queues": []belfry.QueueStats(nil), "Workers": []belfry.WorkerState(nil), "Tokens": []belfry.Token(nil),
 		"Attempts": []belfry.Attempt(nil), "Events": eventPage{}, "Claim": belfry.Claim{},
-		"Monitors": belfry.Page[belfry.MonitorView]{}, "Results": belfry.Page[belfry.CheckResult]{}, "Series": belfry.Series(nil), "Uptime": belfry.UptimeReport{},
+		"Monitors": belfry.Page[belfry.MonitorView]{}, "Bars": []belfry.MonitorBars(nil), "Results": belfry.Page[belfry.CheckResult]{}, "Series": belfry.Series(nil), "Uptime": belfry.UptimeReport{},
 		"Timeline": []belfry.Span(nil), "Incidents": belfry.Page[belfry.Incident]{}, "PageVersions": belfry.Page[belfry.PageVersion]{},
 		"Channels": belfry.Page[belfry.Channel]{}, "AlertRules": belfry.Page[belfry.AlertRule]{}, "Windows": belfry.Page[belfry.Window]{},
 		"StatusPages": belfry.Page[belfry.StatusPage]{}, "Alerts": belfry.Page[belfry.Alert]{}, "AlertTries": []belfry.AlertTry(nil),
@@ -352,7 +352,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"/v1/tasks", "/v1/schedules", "/v1/jobs", "/v1/audit", "/v1/jobs/1/logs", "/v1/schedules/s/occurrences",
 		"/v1/queues", "/v1/workers", "/v1/tokens", "/v1/jobs/1/attempts", "/v1/events/poll",
 		"/v1/calendars", "/v1/backfills", "/v1/upcoming", "/v1/forecast", "/v1/schedules/s/next",
-		"/v1/monitors", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
+		"/v1/monitors", "/v1/monitor-bars?monitor=m", "/v1/monitors/m/results", "/v1/monitors/m/series", "/v1/monitors/m/uptime", "/v1/monitors/m/timeline", "/v1/monitors/m/incidents",
 		"/v1/monitors/m/versions", "/v1/incidents", "/v1/channels", "/v1/alert-rules", "/v1/windows", "/v1/windows/w/next", "/v1/status-pages", "/v1/alerts", "/v1/alerts/1/tries",
 		"/v1/cycles", "/v1/cycles/c",
 	} {

@@ -123,6 +123,10 @@ type Monitors interface {
 	Results(ctx context.Context, f belfry.ResultFilter) (belfry.Page[belfry.CheckResult], error)
 	Series(ctx context.Context, q belfry.SeriesQuery) (belfry.Series, error)
 	Uptime(ctx context.Context, namespace, monitor string) (belfry.UptimeReport, error)
+	// CountMonitors counts what a filter finds, as far as [belfry.CountLimit].
+	CountMonitors(ctx context.Context, f belfry.MonitorFilter) (belfry.MonitorCount, error)
+	// Bars is how targets were lately; names that are none are left out.
+	Bars(ctx context.Context, q belfry.BarsQuery) ([]belfry.MonitorBars, error)
 	// Timeline is what held of a target, from an instant on; a zero one means
 	// all that is known.
 	Timeline(ctx context.Context, namespace, monitor string, from time.Time) ([]belfry.Span, error)

@@ -171,6 +171,59 @@ func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time
 	return out, nil
 }
 
+// Bars is how targets were lately. It is two reads of short ranges for each.
+func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.MonitorBars, err error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = []belfry.MonitorBars{}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		rows, err := collect(ctx, tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where m.namespace = $1 and `+s.sql.In("m.name", 2)+`
+			order by m.name`, namespaceOr(q.Namespace), s.sql.List(q.Monitors))
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			b, err := s.barsOf(ctx, tx, row, q.Span, now)
+			if err != nil {
+				return err
+			}
+			all = append(all, b)
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (s *Store) barsOf(ctx context.Context, tx Tx, row monitorRow, span belfry.BarSpan, now time.Time) (b belfry.MonitorBars, err error) {
+	from := span.From(now)
+	spans, err := s.spansOf(ctx, tx, row.ID, from)
+	if err != nil {
+		return b, err
+	}
+	b = belfry.BarsOf(spans, span, now, row.ObservedUntil(row.state))
+	b.Monitor = row.Name
+	step := max(span.Step(), time.Hour)
+	parts, err := s.rollupsBetween(ctx, tx, row.ID, step, from.Truncate(step), now, now)
+	if err != nil {
+		return b, err
+	}
+	var sum belfry.Rollup
+	for _, p := range parts {
+		sum.Merge(&p)
+	}
+	point := sum.Point()
+	b.P50, b.P95, b.P99 = point.P50, point.P95, point.P99
+	return b, nil
+}
+
 // Timeline is what held of a target, from an instant on.
 func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []belfry.Span, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {

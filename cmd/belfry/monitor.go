@@ -21,17 +21,18 @@ func (c *cli) monitorCmd() *cobra.Command {
 }
 
 func (c *cli) monitorList() *cobra.Command {
-	var status, kind, tag string
+	var status, kind, tag, search string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List monitors and how their targets are", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&status, "status", "", "only new, up, down or paused ones")
 	cmd.Flags().StringVar(&kind, "kind", "", "only this kind")
 	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
+	cmd.Flags().StringVar(&search, "search", "", "only with this in the name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 		if err := choice("--status", belfry.Status(status), belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused); err != nil {
 			return err
 		}
-		f := belfry.MonitorFilter{Namespace: s.namespace, Status: belfry.Status(status), Kind: belfry.Kind(kind), Tag: tag}
+		f := belfry.MonitorFilter{Namespace: s.namespace, Status: belfry.Status(status), Kind: belfry.Kind(kind), Tag: tag, Search: search}
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.MonitorView], error) {
 			f.Paging = pg
 			return s.Monitors(ctx, f)

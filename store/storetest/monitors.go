@@ -388,6 +388,45 @@ func init() {
 		want(b, "checks in the series", must(b.st.Series(b.ctx, belfry.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: belfry.Duration(24 * time.Hour)}))(b)[0].OK, points[0].OK)
 	})
 
+	add("monitors are searched by a part of their names, counted, and shown as bars", func(b *bench) {
+		w := b.checker()
+		for _, name := range []string{"Shop-Sofia", "shop-berlin", "a_b"} {
+			b.monitor(name, func(m *belfry.Monitor) { m.Confirm.Failures = 1; m.Tags = []string{"t"} })
+		}
+		for range 3 {
+			w.turn("shop-berlin", passed)
+		}
+		w.turn("Shop-Sofia", failed)
+		for search, n := range map[string]int{"SHOP": 2, "": 3, "%": 0, "_": 1, "berlin": 1} {
+			f := belfry.MonitorFilter{Tag: "t", Search: search}
+			want(b, "found by "+search, len(must(b.st.Monitors(b.ctx, f))(b).Items), n)
+			want(b, "counted by "+search, must(b.st.CountMonitors(b.ctx, f))(b).Count, n)
+		}
+		counts := must(b.st.CountMonitors(b.ctx, belfry.MonitorFilter{}))(b)
+		listed := map[belfry.Status]int{}
+		for _, v := range must(b.st.Monitors(b.ctx, belfry.MonitorFilter{}))(b).Items {
+			listed[v.Status]++
+		}
+		want(b, "statuses", fmt.Sprint(counts.Statuses), fmt.Sprint(listed))
+		want(b, "down", listed[belfry.StatusDown] > 0, true)
+		want(b, "more", counts.More, false)
+		_, err := b.st.Monitors(b.ctx, belfry.MonitorFilter{Search: strings.Repeat("x", belfry.MaxMonitorSearch+1)})
+		wantCode(b, err, belfry.Invalid, "bytes")
+
+		b.clock.Move(50 * time.Hour)
+		bars := must(b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"shop-berlin", "Shop-Sofia", "no-such"}}))(b)
+		want(b, "monitors with bars", len(bars), 2)
+		for _, of := range bars {
+			u := must(b.st.Uptime(b.ctx, "default", of.Monitor))(b).Spans[3]
+			if len(of.Bars) != 90 || (of.Ratio == nil) != (u.Ratio == nil) || of.Ratio != nil && *of.Ratio != *u.Ratio || of.P95 != u.P95 || of.Outages != u.Outages {
+				b.Fatalf("%s: %+v\nand %+v", of.Monitor, of, u)
+			}
+		}
+		want(b, "bars of a day", len(must(b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"a_b"}, Span: belfry.BarsDay}))(b)[0].Bars), 48)
+		_, err = b.st.Bars(b.ctx, belfry.BarsQuery{Monitors: []string{"a_b"}, Span: "1h"})
+		wantCode(b, err, belfry.Invalid, "span")
+	})
+
 	add("versions of a page are kept by their text, and one can be accepted", func(b *bench) {
 		w := b.checker()
 		b.monitor("page", func(m *belfry.Monitor) {
