@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/belfry-run/belfry/config"
@@ -19,7 +20,8 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	c, err := console.New(console.Options{
 		API: func(token string) (console.API, error) {
 			// The address is a name and nothing more: no call leaves the process.
-			return httpapi.NewClient("http://localhost", token, httpapi.ClientOptions{Transport: calls, UserAgent: "belfry console"})
+			client, err := httpapi.NewClient("http://localhost", token, httpapi.ClientOptions{Transport: calls, UserAgent: "belfry console"})
+			return consoleAPI{client}, err
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
 		TokenFile: a.localTokenFile, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
@@ -32,6 +34,22 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	}
 	a.pages = c
 	return c.Handler(), nil
+}
+
+// consoleAPI answers with the console's own types where the API's are not the
+// root's.
+type consoleAPI struct{ *httpapi.Client }
+
+// PageDiff is that of the client.
+func (c consoleAPI) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (console.PageDiff, error) {
+	d, err := c.Client.PageDiff(ctx, namespace, monitor, from, to)
+	return console.PageDiff(d), err
+}
+
+// LastChange is that of the client.
+func (c consoleAPI) LastChange(ctx context.Context, namespace, monitor string) (console.PageDiff, error) {
+	d, err := c.Client.LastChange(ctx, namespace, monitor)
+	return console.PageDiff(d), err
 }
 
 // localTokenFile is the token file as long as only this machine can ask for it.

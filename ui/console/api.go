@@ -35,6 +35,14 @@ type API interface {
 	secretAPI
 	programAPI
 	uploadAPI
+	monitorsAPI
+	incidentAPI
+	versionAPI
+	monitorFormAPI
+	statusPageAPI
+	channelAPI
+	windowAPI
+	alertAPI
 }
 
 type whoAPI interface {

@@ -31,7 +31,9 @@
 //     {{if .Can "operate"}}.
 //  5. Give the parts that change an id and data-live="job queue", the nouns
 //     whose changes they show: they are then read again by themselves. Give rows
-//     ids too. What is within must look the same for the same data.
+//     ids too. What is within must look the same for the same data. Checks that
+//     go well tell nobody: parts about monitors have data-every="10" besides,
+//     and are read again after so many seconds.
 //  6. Add a row to everyPage in pages_test.go, and a test of each action.
 //
 // # Parts

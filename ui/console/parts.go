@@ -25,6 +25,9 @@ var tones = map[string][2]string{
 	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
 	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"open": {"good", "✓"}, "closed": {"idle", "■"},
+	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
+	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "off": {"idle", "–"}, "on": {"good", "✓"},
+	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
 	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"},
 }
 
@@ -57,6 +60,9 @@ func (p *page) pager(next string) pager {
 	}
 	return g
 }
+
+// Pager is the pager of a list, for templates.
+func (p *page) Pager(next string) pager { return p.pager(next) }
 
 // bar is a share of a whole, for the part "bar". Without a whole it only moves.
 type bar struct {

@@ -26,6 +26,7 @@ var routes = func() []route {
 		cycleRoutes, cycleFormRoutes, workerRoutes, settingsRoutes, tokenRoutes, secretRoutes, programRoutes, uploadRoutes,
 		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
 		schedulesRoutes, scheduleRoutes, scheduleFormRoutes, backfillRoutes, forecastRoutes, calendarRoutes,
+		monitorRoutes, incidentRoutes, versionRoutes, monitorFormRoutes, statusPageRoutes, channelRoutes, windowRoutes, alertRoutes,
 	)
 }
 
@@ -54,6 +55,7 @@ var navigation = []navItem{
 // navWithin are pages that stand under the entry of others.
 var navWithin = map[string]string{
 	"forecast": "schedules", "calendars": "settings",
+	"incidents": "monitors", "status-pages": "monitors", "alerts": "monitors", "alert-rules": "monitors", "bulk-monitors": "monitors",
 }
 
 func (c *Console) register(all []route) {

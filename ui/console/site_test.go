@@ -93,13 +93,16 @@ func must[T any](v T, err error) func(*site) T {
 //	calendar   nights
 //	monitors   shop, which is down      worker     builder
 //	cycle      nightly, of fetch, which is done, report, which runs, and mail
+//
+// and what [site.watched] lists.
 func (s *site) fill() {
 	s.Helper()
 	s.someJobs()
 	s.cycle("nightly")
+	s.watched()
 }
 
-// someJobs makes all of that but the cycle, whose jobs would be counted too.
+// someJobs makes all of that but the cycle and what is watched, whose jobs would be counted too.
 func (s *site) someJobs() {
 	s.Helper()
 	ctx := s.Context()

@@ -52,7 +52,7 @@ export function draw(figure) {
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
       axes: [{...axis, values: marks}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
       series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...names.map((label, i) => ({
-        label, stroke: colour(inks[i % inks.length]), width: 2, points: {show: false}, spanGaps: false,
+        label, stroke: colour(inks[i % inks.length]), width: 2, points: {show: data[0].length <= 60, size: 5}, spanGaps: false,
         dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,
         fill: kind === 'line' ? undefined : colour(inks[i % inks.length]) + '66',
         paths: kind === 'bars' ? uPlot.paths.bars({size: [0.8, 40]}) : undefined,

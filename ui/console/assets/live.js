@@ -12,6 +12,10 @@ export function follow() {
   addEventListener('pagehide', close); // or a page kept for going back holds its connection
   addEventListener('pageshow', e => { if (e.persisted) open(true); });
   open(false);
+  // What no change is told of, such as a check that went well, is read again
+  // after so many seconds.
+  const every = Math.min(...[...document.querySelectorAll('[data-live][data-every]')].map(e => Number(e.dataset.every)));
+  if (Number.isFinite(every)) setInterval(() => { if (stream?.readyState === EventSource.OPEN && !document.hidden) refresh(); }, every * 1000);
 }
 
 function open(late) {

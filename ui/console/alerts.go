@@ -1,0 +1,281 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type alertAPI interface {
+	Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error)
+	AlertTries(ctx context.Context, namespace string, alert int64) ([]belfry.AlertTry, error)
+	SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.AlertRule, error)
+	DeleteAlertRule(ctx context.Context, namespace, name string) error
+	AlertRule(ctx context.Context, namespace, name string) (belfry.AlertRule, error)
+	AlertRules(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.AlertRule], error)
+}
+
+var alertRoutes = []route{
+	{"GET /alerts", alertList},
+	{"GET /alert-rules", alertRuleList},
+	{"GET /alert-rules/new", newAlertRule},
+	{"POST /alert-rules/new", saveAlertRule},
+	{"GET /alert-rules/{name}", editAlertRule},
+	{"POST /alert-rules/{name}", saveAlertRule},
+	{"POST /alert-rules/{name}/delete", deleteAlertRule},
+}
+
+// alertLog is the part "alerts": what was to be told, and what came of it.
+type alertLog struct {
+	Page  belfry.Page[belfry.Alert]
+	Tries map[int64][]belfry.AlertTry
+}
+
+func (p *page) alertLog(f belfry.AlertFilter) (alertLog, error) {
+	return p.alertLogWhere(f, func(belfry.Alert) bool { return true })
+}
+
+// alertLogWhere keeps of a page of alerts those that somebody wants to see,
+// with their tries.
+func (p *page) alertLogWhere(f belfry.AlertFilter, want func(belfry.Alert) bool) (l alertLog, err error) {
+	ctx := p.r.Context()
+	all, err := p.api.Alerts(ctx, f)
+	if err != nil {
+		return l, err
+	}
+	l.Page.Next, l.Tries = all.Next, map[int64][]belfry.AlertTry{}
+	for _, a := range all.Items {
+		if want(a) {
+			l.Page.Items = append(l.Page.Items, a)
+		}
+	}
+	tries := make([][]belfry.AlertTry, len(l.Page.Items))
+	var reads []func() error
+	for i, a := range l.Page.Items {
+		if a.Tries > 0 {
+			reads = append(reads, get(&tries[i], func() ([]belfry.AlertTry, error) { return p.api.AlertTries(ctx, a.Namespace, a.ID) }))
+		}
+	}
+	if err := p.together(reads...); err != nil {
+		return l, err
+	}
+	for i, a := range l.Page.Items {
+		l.Tries[a.ID] = tries[i]
+	}
+	return l, nil
+}
+
+type alertsData struct {
+	alertLog
+	Filter belfry.AlertFilter
+}
+
+func alertList(p *page) error {
+	d := alertsData{Filter: belfry.AlertFilter{
+		Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Channel: p.Query("channel"), Monitor: p.Query("monitor"), State: belfry.AlertState(p.Query("state")),
+	}}
+	var err error
+	if d.alertLog, err = p.alertLog(d.Filter); err != nil {
+		return err
+	}
+	return p.show("alerts", d)
+}
+
+// AlertTabs are the views of the alerts.
+func (p *page) AlertTabs(d alertsData) []tab {
+	at := d.Filter.State
+	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), at == "", "")}
+	for _, s := range []belfry.AlertState{belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed} {
+		tabs = append(tabs, newTab(strings.ToUpper(string(s[:1]))+string(s[1:]), p.Here("state", s, "cursor", ""), at == s, ""))
+	}
+	return tabs
+}
+
+// Filtered reports that not all alerts are asked for.
+func (d alertsData) Filtered() bool {
+	return d.Filter.State != "" || d.Filter.Channel != "" || d.Filter.Monitor != "" || d.Filter.Cursor != ""
+}
+
+func alertRuleList(p *page) error {
+	all, err := p.api.AlertRules(p.r.Context(), p.documentFilter())
+	if err != nil {
+		return err
+	}
+	return p.show("alert-rules", all)
+}
+
+// RuleFor is what a rule is about.
+func (p *page) RuleFor(a belfry.AlertRule) string {
+	var parts []string
+	for _, t := range []struct {
+		noun  string
+		names []string
+	}{{"monitor", a.Monitors}, {"task", a.Tasks}, {"schedule", a.Schedules}} {
+		switch len(t.names) {
+		case 0:
+		case 1:
+			parts = append(parts, t.noun+" "+t.names[0])
+		default:
+			parts = append(parts, t.noun+"s "+strings.Join(t.names, ", "))
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if text == "" {
+		text = "everything"
+	}
+	if len(a.Tags) > 0 {
+		text += " tagged " + strings.Join(a.Tags, " or ")
+	}
+	return text
+}
+
+// Notices are the types of a rule in words.
+func (p *page) Notices(list []belfry.NoticeType) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = words(n)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func alertRuleGroups(isNew bool, channels []string) []inputGroup {
+	var name []input
+	if isNew {
+		name = []input{{Path: "name", Label: "Name", Need: true}}
+	}
+	types := make([]string, len(belfry.NoticeTypes))
+	for i, n := range belfry.NoticeTypes {
+		types[i] = string(n)
+	}
+	to := input{Path: "channels", Label: "Channels", Kind: asSet, Options: channels}
+	if len(channels) == 0 {
+		to = input{Path: "channels", Label: "Channels", Kind: asWords, Need: true, Hint: "By name. There is none yet that could be chosen."}
+	}
+	return []inputGroup{
+		{Inputs: append(name, to)},
+		{Title: "What is told", Inputs: []input{{Path: "on", Label: "When", Kind: asSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."}}},
+		{Title: "What it is about", Text: "A rule that names nothing is about all.", Inputs: []input{
+			{Path: "monitors", Label: "Monitors", Kind: asWords}, {Path: "tasks", Label: "Tasks", Kind: asWords}, {Path: "schedules", Label: "Schedules", Kind: asWords},
+			{Path: "tags", Label: "Only with a tag of", Kind: asWords},
+		}},
+		{Title: "How often", Inputs: []input{
+			{Path: "group", Label: "Wait for more", Kind: asDuration, Hint: "So that many are told at once. Default: 30s; negative: not at all. What is over is told at once."},
+			{Path: "remind", Label: "Tell again after", Kind: asDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
+			{Path: "remind_max", Label: "Reminders at most", Kind: asNumber, Hint: "Default: 10."},
+			{Path: "quiet", Label: "Quiet within calendars", Kind: asWords, Hint: "Nobody is told then; what is still so afterwards is told then."},
+			{Path: "off", Label: "Off", Kind: asCheck},
+			{Path: "description", Label: "Description"},
+		}},
+	}
+}
+
+type alertRuleData struct {
+	form
+	Name string
+}
+
+// channelNames are those that a rule may name, as many as a form can show.
+func (p *page) channelNames(also []string) ([]string, error) {
+	all, err := p.api.Channels(p.r.Context(), belfry.DocumentFilter{Paging: belfry.Paging{Limit: 100}, Namespace: p.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, c := range all.Items {
+		seen[c.Name] = true
+	}
+	for _, name := range also {
+		seen[name] = true
+	}
+	return sortedKeys(seen), nil
+}
+
+func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
+	d := alertRuleData{Name: name, form: form{
+		Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
+		Groups:  fill(alertRuleGroups(name == "", channels), values, err),
+		Command: p.Command("PUT", p.apiPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
+	}}
+	if name != "" {
+		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
+		cmd := p.Command("DELETE", p.apiPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: "What it told is told to nobody from now on. What is on its way goes out.",
+			Action: p.Link("alert-rules", name, "delete"), Cmd: &cmd}
+	}
+	return d
+}
+
+func newAlertRule(p *page) error {
+	channels, err := p.channelNames(nil)
+	if err != nil {
+		return err
+	}
+	values := url.Values{}
+	for _, n := range belfry.DefaultNotices {
+		values.Add("on", string(n))
+	}
+	return p.show("alert-rule", p.alertRuleForm("", channels, values, nil))
+}
+
+func editAlertRule(p *page) error {
+	a, err := p.api.AlertRule(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	channels, err := p.channelNames(a.Channels)
+	if err != nil {
+		return err
+	}
+	return p.show("alert-rule", p.alertRuleForm(a.Name, channels, documentOf(a).values(inputsOf(alertRuleGroups(false, channels))), nil))
+}
+
+func saveAlertRule(p *page) error {
+	if err := p.r.ParseForm(); err != nil {
+		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
+	}
+	ctx, name, doc := p.r.Context(), p.r.PathValue("name"), jsonThing{}
+	channels, err := p.channelNames(nil)
+	if err != nil {
+		return err
+	}
+	var a belfry.AlertRule
+	if err = doc.read(inputsOf(alertRuleGroups(name == "", channels)), p.r.PostForm); err == nil {
+		err = doc.to(&a)
+	}
+	a.Namespace = p.Namespace
+	if name != "" {
+		a.Name = name
+	} else if err == nil {
+		err = isFree(a.Name, "alert rule", func() error { _, err := p.api.AlertRule(ctx, p.Namespace, a.Name); return err })
+	}
+	if err == nil {
+		a, err = p.api.SaveAlertRule(ctx, a)
+	}
+	if err != nil {
+		return p.again("alert-rule", p.alertRuleForm(name, channels, p.r.PostForm, err), err)
+	}
+	return p.done(p.Link("alert-rules"), "Alert rule %s is saved.", a.Name)
+}
+
+func deleteAlertRule(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteAlertRule(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("alert-rules"), "Alert rule %s is deleted.", name)
+}
+
+// Log is that of a page that embeds one.
+func (l alertLog) Log() alertLog { return l }
+
+// Sent is how many of them went out.
+func (l alertLog) Sent() (n int) {
+	for _, a := range l.Page.Items {
+		if a.State == belfry.AlertSent {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+type channelAPI interface {
+	SaveChannel(ctx context.Context, d belfry.Channel) (belfry.Channel, error)
+	DeleteChannel(ctx context.Context, namespace, name string) error
+	Channel(ctx context.Context, namespace, name string) (belfry.Channel, error)
+	Channels(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Channel], error)
+	TestChannel(ctx context.Context, namespace, name string) (belfry.ChannelTest, error)
+}
+
+var channelRoutes = []route{
+	{"GET /settings/channels", channelList},
+	{"GET /settings/channels/new", newChannel},
+	{"POST /settings/channels/new", saveChannel},
+	{"GET /settings/channels/{name}", editChannel},
+	{"POST /settings/channels/{name}", saveChannel},
+	{"POST /settings/channels/{name}/test", testChannel},
+	{"POST /settings/channels/{name}/delete", deleteChannel},
+}
+
+// channelKinds are the ways to tell people, in the order of the form.
+var channelKinds = []struct{ name, title string }{
+	{"email", "Mail"}, {"slack", "Slack"}, {"discord", "Discord"}, {"teams", "Teams"}, {"telegram", "Telegram"}, {"ntfy", "ntfy"}, {"pagerduty", "PagerDuty"},
+	{"webhook", "Webhook"}, {"command", "Command"},
+}
+
+var channelInputs = map[string][]input{
+	"email": {
+		{Path: "email.host", Label: "Server", Need: true, Hint: "Such as smtp.example.com"},
+		{Path: "email.port", Label: "Port", Kind: asNumber, Hint: "Default: 587; 465 with implicit, 25 with none."},
+		{Path: "email.tls", Label: "TLS", Kind: asChoice, Options: []string{"starttls", "implicit", "none"}},
+		{Path: "email.user", Label: "User"},
+		{Path: "email.password", Label: "Password", Kind: asSecret, Hint: secretHint},
+		{Path: "email.from", Label: "From", Need: true, Hint: "belfry@example.com"},
+		{Path: "email.to", Label: "To", Need: true, Kind: asWords, Hint: "One or more addresses."},
+	},
+	"slack":     {{Path: "slack.url", Label: "Webhook", Need: true, Kind: asSecret, Hint: "Address of the incoming webhook. Mattermost takes the same. It is never shown."}},
+	"discord":   {{Path: "discord.url", Label: "Webhook", Need: true, Kind: asSecret, Hint: "It is never shown."}},
+	"teams":     {{Path: "teams.url", Label: "Webhook", Need: true, Kind: asSecret, Hint: "Of a workflow. It is never shown."}},
+	"telegram":  {{Path: "telegram.token", Label: "Token of the bot", Need: true, Kind: asSecret, Hint: "It is never shown."}, {Path: "telegram.chat", Label: "Chat", Need: true, Hint: "Its id, or @name of a channel."}, {Path: "telegram.api", Label: "API", Hint: "Default: https://api.telegram.org"}},
+	"ntfy":      {{Path: "ntfy.topic", Label: "Topic", Need: true}, {Path: "ntfy.server", Label: "Server", Hint: "Default: https://ntfy.sh"}, {Path: "ntfy.token", Label: "Token", Kind: asSecret, Hint: secretHint}},
+	"pagerduty": {{Path: "pagerduty.routing_key", Label: "Routing key", Need: true, Kind: asSecret, Hint: "Of the Events API v2. It is never shown."}, {Path: "pagerduty.api", Label: "API", Hint: "Default: https://events.pagerduty.com"}},
+	"webhook": {
+		{Path: "webhook.url", Label: "Address", Need: true, Kind: asSecret, Hint: "The message is posted there as JSON. It is never shown."},
+		{Path: "webhook.secret", Label: "Key of the signature", Kind: asSecret, Hint: "Default: it is not signed. " + secretHint},
+		{Path: "webhook.headers", Label: "Headers", Kind: asSecrets, Hint: "One a line: Name: value. The values are never shown."},
+	},
+	"command": {
+		{Path: "command.argv", Label: "Program", Need: true, Kind: asLines, Hint: "It and its arguments, one a line. The message is its standard input, as JSON. The node's operator has to allow commands."},
+		{Path: "command.timeout", Label: "Timeout", Kind: asDuration, Hint: "Default: 30s."},
+	},
+}
+
+func channelGroups(kind string, isNew bool) []inputGroup {
+	g := inputGroup{Inputs: channelInputs[kind]}
+	if isNew {
+		g.Inputs = slices.Concat([]input{{Path: "name", Label: "Name", Need: true, Hint: "Alert rules name it."}}, g.Inputs)
+	}
+	g.Inputs = slices.Concat(g.Inputs, []input{{Path: "description", Label: "Description"}})
+	return []inputGroup{g}
+}
+
+func channelList(p *page) error {
+	all, err := p.api.Channels(p.r.Context(), p.documentFilter())
+	if err != nil {
+		return err
+	}
+	return p.show("channels", all)
+}
+
+// ChannelGoal is where a channel leads, as far as that is no secret.
+func (p *page) ChannelGoal(c belfry.Channel) string {
+	switch {
+	case c.Email != nil:
+		return strings.Join(c.Email.To, ", ")
+	case c.Telegram != nil:
+		return "chat " + c.Telegram.Chat
+	case c.Ntfy != nil:
+		return c.Ntfy.Server + "/" + c.Ntfy.Topic
+	case c.Command != nil:
+		return strings.Join(c.Command.Argv, " ")
+	}
+	return "an address that is kept secret"
+}
+
+// ChannelKind is the name of a channel's kind.
+func (p *page) ChannelKind(c belfry.Channel) string { return channelTitle(c.Kind()) }
+
+func channelTitle(kind string) string {
+	for _, k := range channelKinds {
+		if k.name == kind {
+			return k.title
+		}
+	}
+	return kind
+}
+
+type channelData struct {
+	form
+	Kind string
+	Name string
+}
+
+// ChannelTabs lead to the forms of other kinds.
+func (p *page) ChannelTabs(d channelData) []tab {
+	tabs := make([]tab, len(channelKinds))
+	for i, k := range channelKinds {
+		tabs[i] = newTab(k.title, p.With(p.Link("settings", "channels", "new"), "kind", k.name), k.name == d.Kind, "")
+	}
+	return tabs
+}
+
+func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
+	d := channelData{Kind: kind, Name: name, form: form{
+		Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
+		Groups:  fill(channelGroups(kind, name == ""), values, err),
+		Command: p.Command("PUT", p.apiPath("/v1/channels/team"), `{"ntfy":{"topic":"belfry"}}`, "channel", "set", "team", "--ntfy", "belfry"),
+	}}
+	if name != "" {
+		d.Title, d.Action, d.Save = "Channel "+name, p.Link("settings", "channels", name), "Save"
+		cmd := p.Command("DELETE", p.apiPath("/v1/channels/"+url.PathEscape(name)), "", "channel", "delete", name)
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete channel " + name + "?", Text: "What was to go through it is told to nobody. One that an alert rule names is kept.",
+			Action: p.Link("settings", "channels", name, "delete"), Cmd: &cmd}
+	}
+	return d
+}
+
+// ChannelTestCommand is the test, without this page.
+func (p *page) ChannelTestCommand(name string) command {
+	return p.Command("POST", p.apiPath("/v1/channels/"+url.PathEscape(name)+"/test"), "", "channel", "test", name)
+}
+
+func newChannel(p *page) error {
+	kind := p.Query("kind")
+	if channelInputs[kind] == nil {
+		kind = "email"
+	}
+	return p.show("channel", p.channelForm(kind, "", url.Values{"email.tls": {"starttls"}}, nil))
+}
+
+func editChannel(p *page) error {
+	c, err := p.api.Channel(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return p.show("channel", p.channelForm(c.Kind(), c.Name, documentOf(c).values(inputsOf(channelGroups(c.Kind(), false))), nil))
+}
+
+func saveChannel(p *page) error {
+	if err := p.r.ParseForm(); err != nil {
+		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
+	}
+	ctx, name, kind, doc := p.r.Context(), p.r.PathValue("name"), p.Query("kind"), jsonThing{}
+	if name != "" {
+		old, err := p.api.Channel(ctx, p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		kind, doc = old.Kind(), documentOf(old)
+	}
+	if channelInputs[kind] == nil {
+		return belfry.InvalidField("kind", kind, "is not a kind of channel", "")
+	}
+	var c belfry.Channel
+	err := doc.read(inputsOf(channelGroups(kind, name == "")), p.r.PostForm)
+	if doc.at(kind) == nil {
+		doc[kind] = map[string]any{}
+	}
+	if err == nil {
+		err = doc.to(&c)
+	}
+	c.Namespace = p.Namespace
+	if name != "" {
+		c.Name = name
+	} else if err == nil {
+		err = isFree(c.Name, "channel", func() error { _, err := p.api.Channel(ctx, p.Namespace, c.Name); return err })
+	}
+	if err == nil {
+		c, err = p.api.SaveChannel(ctx, c)
+	}
+	if err != nil {
+		return p.again("channel", p.channelForm(kind, name, p.r.PostForm, err), err)
+	}
+	return p.done(p.Link("settings", "channels", c.Name), "Channel %s is saved. Send a test to see whether it arrives.", c.Name)
+}
+
+func testChannel(p *page) error {
+	name := p.r.PathValue("name")
+	t, err := p.api.TestChannel(p.r.Context(), p.Namespace, name)
+	if err != nil {
+		return err
+	}
+	link := p.Link("settings", "channels", name)
+	if !t.OK {
+		return p.doneBadly(link, "The test was not taken after %s: %s", spanText(t.Took), t.Error)
+	}
+	return p.done(link, "The test was taken after %s. See whether it has arrived.", spanText(t.Took))
+}
+
+func deleteChannel(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteChannel(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("settings", "channels"), "Channel %s is deleted.", name)
+}
+
+// ChannelTitle is the name of a kind.
+func (p *page) ChannelTitle(kind string) string { return channelTitle(kind) }

@@ -1,0 +1,439 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// input is a field of a form about a thing of the API. Its path is the field's
+// name in the API's JSON, such as check.http.url or sections[0].title, so that
+// what the API finds wrong stands beside it. A field that no input names stays
+// as it was: a form that shows half of a thing loses nothing of the other half.
+type input struct {
+	Path, Label string
+	Kind        inputKind
+	Hint        string
+	Options     []string // of a choice or a set; an empty one means the default
+	Need        bool
+	Long        bool // it may be left in its drawer
+}
+
+type inputKind string
+
+// The kinds. Secrets are shown as belfry.Redacted, and kept while they read so.
+const (
+	asText     inputKind = "text"
+	asArea     inputKind = "area"
+	asNumber   inputKind = "number"
+	asDuration inputKind = "duration"
+	asCheck    inputKind = "check"
+	asChoice   inputKind = "choice"
+	asSet      inputKind = "set"   // some of the options
+	asLines    inputKind = "lines" // a list, one item a line
+	asWords    inputKind = "words" // a list, with spaces or commas between
+	asPairs    inputKind = "pairs" // a map, as name: value, one a line
+	asSecret   inputKind = "secret"
+	asSecrets  inputKind = "secrets" // a map whose values are secrets
+	asRules    inputKind = "rules"   // cron or RRULE, one a line
+	asTime     inputKind = "time"    // in the zone of the field zone
+)
+
+// jsonThing is a thing as its JSON has it.
+type jsonThing map[string]any
+
+func documentOf(v any) jsonThing {
+	text, err := json.Marshal(v)
+	d := jsonThing{}
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	if err != nil {
+		panic(err) // things of the API are JSON
+	}
+	for _, readOnly := range []string{"id", "generation", "created_at", "updated_at"} {
+		delete(d, readOnly)
+	}
+	return d
+}
+
+// to makes a thing of it.
+func (d jsonThing) to(v any) error {
+	text, err := json.Marshal(d)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
+	}
+	return nil
+}
+
+// steps are the parts of a path.
+func steps(path string) []string {
+	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
+}
+
+func (d jsonThing) at(path string) any {
+	var now any = map[string]any(d)
+	for _, step := range steps(path) {
+		switch in := now.(type) {
+		case map[string]any:
+			now = in[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(in) {
+				return nil
+			}
+			now = in[i]
+		default:
+			return nil
+		}
+	}
+	return now
+}
+
+// set puts a value at a path of names; nil takes it away, and what is empty
+// then.
+func (d jsonThing) set(path string, value any) {
+	setIn(d, steps(path), value)
+}
+
+func setIn(in map[string]any, path []string, value any) {
+	if len(path) == 1 {
+		if value == nil {
+			delete(in, path[0])
+		} else {
+			in[path[0]] = value
+		}
+		return
+	}
+	next, is := in[path[0]].(map[string]any)
+	if !is {
+		if value == nil {
+			return
+		}
+		next = map[string]any{}
+		in[path[0]] = next
+	}
+	setIn(next, path[1:], value)
+	if len(next) == 0 && len(path) == 2 && path[0] != "heartbeat" {
+		delete(in, path[0])
+	}
+}
+
+// values are what a form shows of a thing.
+func (d jsonThing) values(inputs []input) url.Values {
+	v := url.Values{}
+	zone := zoneOf(fmt.Sprint(d.at("zone")))
+	for _, in := range inputs {
+		if in.Kind == asSet {
+			for _, item := range listOf(d.at(in.Path)) {
+				v.Add(in.Path, item)
+			}
+			continue
+		}
+		v.Set(in.Path, in.show(d.at(in.Path), zone))
+	}
+	return v
+}
+
+func zoneOf(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+func listOf(v any) []string {
+	var out []string
+	list, _ := v.([]any)
+	for _, item := range list {
+		out = append(out, fmt.Sprint(item))
+	}
+	return out
+}
+
+func (in input) show(v any, zone *time.Location) string {
+	if v == nil {
+		return ""
+	}
+	switch in.Kind {
+	case asLines:
+		return strings.Join(listOf(v), "\n")
+	case asWords:
+		return strings.Join(listOf(v), ", ")
+	case asPairs, asSecrets:
+		pairs, _ := v.(map[string]any)
+		var lines []string
+		for _, name := range sortedKeys(pairs) {
+			lines = append(lines, name+": "+fmt.Sprint(pairs[name]))
+		}
+		return strings.Join(lines, "\n")
+	case asRules:
+		rules, _ := v.([]any)
+		var lines []string
+		for _, r := range rules {
+			lines = append(lines, ruleLine(r))
+		}
+		return strings.Join(lines, "\n")
+	case asTime:
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(v))
+		if err != nil {
+			return ""
+		}
+		return at.In(zone).Format(timeLayout)
+	case asNumber:
+		if f, is := v.(float64); is {
+			return strconv.FormatFloat(f, 'f', -1, 64)
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+const timeLayout = "2006-01-02T15:04"
+
+// ruleLine is a rule as one line of a form; one that is no cron and no bare
+// RRULE is its JSON, which [readRuleLine] takes as well.
+func ruleLine(r any) string {
+	fields, _ := r.(map[string]any)
+	if len(fields) == 1 {
+		for _, name := range []string{"cron", "rrule"} {
+			if text, is := fields[name].(string); is && !strings.Contains(text, "\n") {
+				return text
+			}
+		}
+	}
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+func readRuleLine(line string) any {
+	switch {
+	case strings.HasPrefix(line, "{"):
+		var r map[string]any
+		if json.Unmarshal([]byte(line), &r) == nil {
+			return r
+		}
+	case strings.HasPrefix(strings.ToUpper(line), "FREQ=") || strings.HasPrefix(strings.ToUpper(line), "RRULE:"):
+		return map[string]any{"rrule": line}
+	}
+	return map[string]any{"cron": line}
+}
+
+// read puts what a form says into a thing. Faults are what cannot be read at
+// all; the API finds the others.
+func (d jsonThing) read(inputs []input, form url.Values) error {
+	var faults []belfry.FieldError
+	zone := zoneOf(form.Get("zone"))
+	for _, in := range inputs {
+		value, err := in.value(form, zone)
+		if err != nil {
+			faults = append(faults, belfry.FieldError{Field: in.Path, Value: form.Get(in.Path), Message: err.Error()})
+			continue
+		}
+		d.set(in.Path, value)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &belfry.Error{Code: belfry.Invalid, Message: "something in the form cannot be read", Fields: faults}
+}
+
+func (in input) value(form url.Values, zone *time.Location) (any, error) {
+	text := strings.ReplaceAll(form.Get(in.Path), "\r\n", "\n")
+	if in.Kind != asArea && in.Kind != asSecret {
+		text = strings.TrimSpace(text)
+	}
+	if in.Kind == asSet {
+		return anyList(form[in.Path]), nil
+	}
+	if text == "" {
+		return nil, nil
+	}
+	switch in.Kind {
+	case asNumber:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("is not a number")
+		}
+		return f, nil
+	case asDuration:
+		if _, err := belfry.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("is not a length of time, such as 90s, 1h30m or 7d")
+		}
+	case asCheck:
+		return text == "true", nil
+	case asLines:
+		return anyList(partsOf(text, "\n")), nil
+	case asWords:
+		return anyList(partsOf(text, ", \t\n")), nil
+	case asPairs, asSecrets:
+		return readPairs(text)
+	case asRules:
+		var rules []any
+		for _, line := range partsOf(text, "\n") {
+			rules = append(rules, readRuleLine(line))
+		}
+		return rules, nil
+	case asTime:
+		at, err := time.ParseInLocation(timeLayout, text, zone)
+		if err != nil {
+			return nil, fmt.Errorf("is not a time such as 2026-01-31T22:00")
+		}
+		return at.UTC().Format(time.RFC3339), nil
+	}
+	return text, nil
+}
+
+func partsOf(text, between string) (parts []string) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func anyList(texts []string) any {
+	if len(texts) == 0 {
+		return nil
+	}
+	out := make([]any, len(texts))
+	for i, t := range texts {
+		out[i] = t
+	}
+	return out
+}
+
+func readPairs(text string) (any, error) {
+	pairs := map[string]any{}
+	for _, line := range partsOf(text, "\n") {
+		name, value, found := strings.Cut(line, ":")
+		if !found {
+			return nil, fmt.Errorf("has a line without a colon: write Name: value")
+		}
+		pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return pairs, nil
+}
+
+// formGroup is a part of a form. One that is a drawer is shut, unless something
+// in it is set or wrong.
+type formGroup struct {
+	Title  string
+	Text   string
+	Drawer bool
+	Open   bool
+	Fields []formField
+}
+
+// formField is a field as the part "input" shows it.
+type formField struct {
+	field
+	Set []choice // of a set
+}
+
+type choice struct {
+	Name string
+	On   bool
+}
+
+func newFormField(in input, values url.Values, err error) formField {
+	kind := map[inputKind]string{
+		asArea: "area", asLines: "area", asPairs: "area", asSecrets: "area", asRules: "area", asCheck: "check", asChoice: "select", asSecret: "password", asTime: "datetime-local", asSet: "set",
+	}[in.Kind]
+	if kind == "" {
+		kind = "text"
+	}
+	f := newField(in.Path, in.Label, kind, values.Get(in.Path), in.Hint, err)
+	for _, fault := range faultsOf(err) { // of an item of a list
+		if strings.HasPrefix(fault.Field, in.Path+"[") || in.Kind == asSecrets && strings.HasPrefix(fault.Field, in.Path+".") {
+			f.Faults = append(f.Faults, fault)
+		}
+	}
+	f.Required, f.Options = in.Need, in.Options
+	out := formField{field: f}
+	if in.Kind == asSet {
+		for _, o := range in.Options {
+			out.Set = append(out.Set, choice{o, slices.Contains(values[in.Path], o)})
+		}
+	}
+	return out
+}
+
+// inputGroup is a part of a form before it is filled.
+type inputGroup struct {
+	Title, Text string
+	Drawer      bool
+	Inputs      []input
+}
+
+func inputsOf(groups []inputGroup) (all []input) {
+	for _, g := range groups {
+		all = append(all, g.Inputs...)
+	}
+	return all
+}
+
+// fill shows values in the groups of a form, with what is wrong with them.
+func fill(groups []inputGroup, values url.Values, err error) (out []formGroup) {
+	for _, g := range groups {
+		if len(g.Inputs) == 0 {
+			continue
+		}
+		f := formGroup{Title: g.Title, Text: g.Text, Drawer: g.Drawer}
+		for _, in := range g.Inputs {
+			field := newFormField(in, values, err)
+			f.Open = f.Open || len(field.Faults) > 0
+			f.Fields = append(f.Fields, field)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// form is the part "form": a thing that is made or edited.
+type form struct {
+	Title   string
+	New     bool
+	Action  string
+	Back    string
+	Groups  []formGroup
+	Err     error
+	Save    string // what the button says
+	Try     string // what the button beside it says; empty: there is none
+	Delete  *confirm
+	Command command
+}
+
+// setFlashBad answers an action that did not come to what was wanted.
+func (p *page) doneBadly(link, format string, args ...any) error {
+	err := p.done(link, format, args...)
+	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
+	return err
+}
+
+// Form is what the buttons of a page that embeds one are made of.
+func (f form) Form() form { return f }
+
+// Shown is a value for who may not edit it.
+func (f formField) Shown() string {
+	if f.Type != "set" {
+		return f.Value
+	}
+	var on []string
+	for _, c := range f.Set {
+		if c.On {
+			on = append(on, words(c.Name))
+		}
+	}
+	return strings.Join(on, ", ")
+}

@@ -1,0 +1,242 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/textdiff"
+)
+
+type versionAPI interface {
+	PageVersions(ctx context.Context, f belfry.VersionFilter) (belfry.Page[belfry.PageVersion], error)
+	PageVersion(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
+	AcceptPage(ctx context.Context, namespace, monitor string, seq int64) (belfry.PageVersion, error)
+	PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (PageDiff, error)
+	LastChange(ctx context.Context, namespace, monitor string) (PageDiff, error)
+}
+
+// PageDiff is how one version of a page became another.
+type PageDiff struct {
+	From belfry.PageVersion // without its text
+	To   belfry.PageVersion // without its text
+	textdiff.Result
+}
+
+var versionRoutes = []route{
+	{"GET /monitors/{name}/versions", versionList},
+	{"GET /monitors/{name}/versions/{version}", versionPage},
+	{"GET /monitors/{name}/diff", versionDiff},
+	{"POST /monitors/{name}/versions/{version}/accept", acceptVersion},
+}
+
+type versionsData struct {
+	monitorHead
+	Versions belfry.Page[belfry.PageVersion]
+	One      belfry.PageVersion
+	Diff     PageDiff
+	Side     bool // by side
+	Accept   *confirm
+}
+
+func (p *page) versionsOf(reads ...func() error) (d versionsData, err error) {
+	d.At = "versions"
+	reads = append(reads, get(&d.V, func() (belfry.MonitorView, error) {
+		return p.api.Monitor(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	}))
+	return d, p.together(reads...)
+}
+
+func versionList(p *page) error {
+	var list belfry.Page[belfry.PageVersion]
+	d, err := p.versionsOf(get(&list, func() (belfry.Page[belfry.PageVersion], error) {
+		return p.api.PageVersions(p.r.Context(), belfry.VersionFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: p.r.PathValue("name")})
+	}))
+	if err != nil {
+		return err
+	}
+	d.Versions = list
+	return p.show("monitor-versions", d)
+}
+
+// versionNumber reads a version of an address: 0 is the newest, -1 the baseline.
+func versionNumber(text string, fallback int64) (int64, error) {
+	switch text {
+	case "":
+		return fallback, nil
+	case "newest":
+		return 0, nil
+	case "baseline":
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, belfry.Errorf(belfry.NotFound, "there is no version %q", text).WithHint("see the list of versions")
+	}
+	return n, nil
+}
+
+func versionPage(p *page) error {
+	seq, err := versionNumber(p.r.PathValue("version"), 0)
+	if err != nil {
+		return err
+	}
+	var one belfry.PageVersion
+	d, err := p.versionsOf(get(&one, func() (belfry.PageVersion, error) {
+		return p.api.PageVersion(p.r.Context(), p.Namespace, p.r.PathValue("name"), seq)
+	}))
+	if err != nil {
+		return err
+	}
+	d.One = one
+	d.Accept = p.accept(d.V, one)
+	return p.show("monitor-version", d)
+}
+
+func versionDiff(p *page) error {
+	name := p.r.PathValue("name")
+	from, err := versionNumber(p.Query("from"), -1)
+	if err != nil {
+		return err
+	}
+	to, err := versionNumber(p.Query("to"), 0)
+	if err != nil {
+		return err
+	}
+	var diff PageDiff
+	d, err := p.versionsOf(get(&diff, func() (PageDiff, error) {
+		if p.Query("from") == "" && p.Query("to") == "" {
+			return p.api.LastChange(p.r.Context(), p.Namespace, name)
+		}
+		return p.api.PageDiff(p.r.Context(), p.Namespace, name, from, to)
+	}))
+	if err != nil {
+		return err
+	}
+	d.Diff, d.Side = diff, p.Query("view") != "unified"
+	d.Accept = p.accept(d.V, d.Diff.To)
+	return p.show("monitor-diff", d)
+}
+
+// DiffViews lead to the same diff, shown otherwise.
+func (p *page) DiffViews(d versionsData) []tab {
+	return []tab{
+		newTab("Side by side", p.Here("view", ""), d.Side, ""),
+		newTab("One below the other", p.Here("view", "unified"), !d.Side, ""),
+	}
+}
+
+// DiffLink compares a version with the one before it.
+func (p *page) DiffLink(d versionsData, v belfry.PageVersion) string {
+	if v.Seq <= 1 {
+		return ""
+	}
+	return p.With(p.Link("monitors", d.V.Name, "diff"), "from", v.Seq-1, "to", v.Seq)
+}
+
+// accept asks before a version becomes the baseline.
+func (p *page) accept(v belfry.MonitorView, version belfry.PageVersion) *confirm {
+	if version.Baseline || !p.Can(belfry.ScopeOperate) {
+		return nil
+	}
+	seq := fmt.Sprint(version.Seq)
+	cmd := p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)+"/versions/"+seq+"/accept"), "", "monitor", "accept", v.Name, seq)
+	return &confirm{
+		ID: "accept-" + seq, Button: "Accept as baseline", Title: "Accept version " + seq + "?",
+		Text:   "What the page is like from now on is compared with this version.",
+		Action: p.Link("monitors", v.Name, "versions", version.Seq, "accept"), Do: "Accept", Cmd: &cmd,
+	}
+}
+
+func acceptVersion(p *page) error {
+	seq, err := versionNumber(p.r.PathValue("version"), 0)
+	if err != nil {
+		return err
+	}
+	name := p.r.PathValue("name")
+	v, err := p.api.AcceptPage(p.r.Context(), p.Namespace, name, seq)
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("monitors", name, "versions"), "Version %d of %s is the baseline now.", v.Seq, name)
+}
+
+// sideRow is a line of a diff: what it was and what it became, side by side.
+type sideRow struct {
+	Before, After *diffCell
+}
+
+// diffCell is one side of it.
+type diffCell struct {
+	Number int
+	textdiff.Line
+}
+
+// Rows are the lines of a hunk, in pairs: what went beside what came for it.
+func (d versionsData) Rows(h textdiff.Hunk) (rows []sideRow) {
+	before, after := h.Before, h.After
+	var went, came []*diffCell
+	flush := func() {
+		for i := range max(len(went), len(came)) {
+			var row sideRow
+			if i < len(went) {
+				row.Before = went[i]
+			}
+			if i < len(came) {
+				row.After = came[i]
+			}
+			rows = append(rows, row)
+		}
+		went, came = nil, nil
+	}
+	for _, l := range h.Lines {
+		switch l.Op {
+		case textdiff.Removed:
+			went = append(went, &diffCell{before, l})
+			before++
+		case textdiff.Added:
+			came = append(came, &diffCell{after, l})
+			after++
+		default:
+			flush()
+			rows = append(rows, sideRow{&diffCell{before, l}, &diffCell{after, l}})
+			before, after = before+1, after+1
+		}
+	}
+	flush()
+	return rows
+}
+
+// unifiedRow is a line of a diff with its numbers.
+type unifiedRow struct {
+	Before, After int // 0: not there
+	textdiff.Line
+}
+
+// Unified are the lines of a hunk, one below the other.
+func (d versionsData) Unified(h textdiff.Hunk) (rows []unifiedRow) {
+	before, after := h.Before, h.After
+	for _, l := range h.Lines {
+		r := unifiedRow{Line: l}
+		if l.Op != textdiff.Added {
+			r.Before = before
+			before++
+		}
+		if l.Op != textdiff.Removed {
+			r.After = after
+			after++
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// Sum is a diff in words.
+func (d PageDiff) Sum() string {
+	if d.Added+d.Removed == 0 {
+		return "The texts are the same."
+	}
+	return countOf(d.Added, "line came", "lines came") + ", " + countOf(d.Removed, "line went", "lines went") + "."
+}

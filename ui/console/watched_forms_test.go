@@ -1,0 +1,246 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
+)
+
+// formOf is what a browser would send of the last form with method post on a
+// page that has not been touched.
+func formOf(t *testing.T, page string) (pairs []string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(n *html.Node, in bool)
+	walk = func(n *html.Node, in bool) {
+		name, kind := attr(n, "name"), attr(n, "type")
+		switch {
+		case n.Type == html.ElementNode && n.Data == "form":
+			if in = strings.HasSuffix(attr(n, "action"), "/edit") || attr(n, "action") == "/settings/channels/team"; in {
+				pairs = nil
+			}
+		case in && n.Data == "input" && (kind != "checkbox" || has(n, "checked")):
+			pairs = append(pairs, name, attr(n, "value"))
+		case in && n.Data == "textarea" && n.FirstChild != nil:
+			pairs = append(pairs, name, n.FirstChild.Data)
+		case in && n.Data == "option" && has(n, "selected"):
+			text := ""
+			if n.FirstChild != nil {
+				text = n.FirstChild.Data
+			}
+			pairs = append(pairs, attr(n.Parent, "name"), text)
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, in)
+		}
+	}
+	walk(root, false)
+	return pairs
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func has(n *html.Node, name string) bool {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return true
+		}
+	}
+	return false
+}
+
+func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/status-pages/new")
+	b.Type("#f-name", "shop")
+	b.Type("#f-title", "The shop")
+	b.Type("#f-sections-0-title", "Front")
+	b.Type("#f-sections-0-monitors", "shop, api")
+	b.Follow("button[value=try]")
+	b.Quiet(s.url)
+	b.Shows("Section 2")
+	b.Type("#f-sections-1-title", "Back")
+	b.Type("#f-sections-1-tags", "core")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url)
+	b.Shows("Status page shop is saved", "Look at it as everyone does", "Section 3")
+	page := must(s.StatusPage(t.Context(), "default", "shop"))(s)
+	if len(page.Sections) != 2 || strings.Join(page.Sections[0].Monitors, " ") != "shop api" || page.Sections[1].Tags[0] != "core" {
+		t.Errorf("%+v", page)
+	}
+	if status, body := s.visitor("").get("/status/shop"); status != http.StatusOK || !strings.Contains(body, "The shop") {
+		t.Errorf("everyone sees %d", status)
+	}
+	b.Click("#f-off")
+	b.Follow("button[value=save]")
+	b.Shows("It is off: nobody sees it.")
+	if status, body := s.visitor(s.admin).post("/status-pages/new", "do", "save", "name", "shop", "sections[0].title", ""); status != http.StatusConflict || !strings.Contains(body, "is taken") {
+		t.Errorf("a taken name: %d", status)
+	}
+	b.Click("button[popovertarget=delete]")
+	b.Follow("#delete button.danger")
+	b.Quiet(s.url)
+	b.Shows("Status page shop is deleted")
+}
+
+func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
+	said := make(chan string, 10)
+	status := http.StatusInternalServerError
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said <- r.Header.Get("X-Key")
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(receiver.Close)
+	s := newSite(t, func(c *config.Config) {
+		c.Roles = []string{config.RoleAPI, config.RoleEngine}
+		c.AllowAddresses = []string{"loopback"}
+	})
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/settings/channels/new?kind=webhook")
+	b.Type("#f-name", "team")
+	b.Type("#f-webhook-url", receiver.URL+"/s3cret")
+	b.Type("#f-webhook-headers", "X-Key: k3y")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url)
+	b.Shows("Channel team is saved", "Send a test")
+	b.Follow("form[action$='/test'] button")
+	b.Quiet(s.url)
+	b.Shows("The test was not taken")
+	if key := <-said; key != "k3y" {
+		t.Errorf("it was called with %q", key)
+	}
+	// Saved again as it is shown, it still knows where to go.
+	status = http.StatusOK
+	v := s.visitor(s.admin)
+	_, page := v.get("/settings/channels/team")
+	for _, secret := range []string{"s3cret", "k3y"} {
+		if strings.Contains(page, secret) {
+			t.Errorf("the page shows %s", secret)
+		}
+	}
+	if code, body := v.post("/settings/channels/team", append(formOf(t, page), "do", "save")...); code != http.StatusOK || !strings.Contains(body, "is saved") {
+		t.Fatalf("%d %s", code, body)
+	}
+	b.Follow("form[action$='/test'] button")
+	b.Shows("The test was taken")
+	if key := <-said; key != "k3y" {
+		t.Errorf("it was called with %q", key)
+	}
+	b.Visit(s.url + "/settings/channels/new?kind=email")
+	b.Type("#f-name", "mail")
+	b.Type("#f-email-host", "smtp.example.com")
+	b.Type("#f-email-from", "nobody")
+	b.Type("#f-email-to", "ops@example.com")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	var wrong int
+	if b.Eval(`document.querySelectorAll('.field.wrong #f-email-from').length`, &wrong); wrong != 1 {
+		t.Error("the wrong field is not marked")
+	}
+	b.Visit(s.url + "/settings/channels/team")
+	b.Click("button[popovertarget=delete]")
+	b.Follow("#delete button.danger")
+	b.Shows("Channel team is deleted")
+}
+
+func TestWindowOfMaintenance(t *testing.T) {
+	s := newSite(t)
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/settings/windows/new")
+	b.Type("#f-name", "backup")
+	set(b, "#f-when", "weekly")
+	set(b, "#f-zone", "Europe/Sofia")
+	b.Click("input[value=Sunday]")
+	b.Type("#f-at", "02:30")
+	b.Follow("button[value=try]")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Shows("how long does it last")
+	b.Type("#f-lasts", "2h")
+	b.Follow("button[value=try]")
+	b.Quiet(s.url)
+	b.Shows("When it holds", "02:30:00 Europe/Sofia")
+	picture(b, "window-tried")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url)
+	b.Shows("Window backup is saved")
+	if w := must(s.Window(t.Context(), "default", "backup"))(s); len(w.Rules) != 1 || w.Rules[0].Cron != "30 2 * * SUN" || w.Zone != "Europe/Sofia" || w.Lasts.D() != 2*time.Hour {
+		t.Errorf("%+v", w)
+	}
+	if checked := value(b, "#f-when"); checked != "weekly" {
+		t.Errorf("it is shown as %s", checked)
+	}
+	v := s.visitor(s.admin)
+	from := time.Now().AddDate(0, 0, 3).UTC().Truncate(time.Minute)
+	if code, body := v.post("/settings/windows/new", "do", "save", "name", "move", "when", "once", "zone", "UTC", "from", from.Format("2006-01-02T15:04"), "to", from.Add(time.Hour).Format("2006-01-02T15:04"), "lasts", "5h"); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	if w := must(s.Window(t.Context(), "default", "move"))(s); !w.From.Equal(from) || w.To.Sub(w.From) != time.Hour || w.Lasts != 0 {
+		t.Errorf("%+v", w)
+	}
+	if code, body := v.post("/settings/windows/new", "do", "save", "name", "rules", "when", "by rules", "rules", "0 22 1 * *\nFREQ=MONTHLY;BYDAY=-1FR;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "lasts", "1h"); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, body := v.post("/settings/windows/new", "do", "save", "name", "x", "when", "weekly", "at", "25:00", "lasts", "1h"); code != http.StatusUnprocessableEntity || !strings.Contains(body, "not a time of day") {
+		t.Errorf("%d %s", code, body)
+	}
+	b.Visit(s.url + "/settings/windows/backup")
+	b.Click("button[popovertarget=delete]")
+	b.Follow("#delete button.danger")
+	b.Shows("Window backup is deleted", "move")
+}
+
+func TestAlertRuleIsMadeAndEdited(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	b := s.tab(s.admin)
+	b.Visit(s.url + "/alert-rules/new")
+	b.Type("#f-name", "night")
+	b.Click("input[value=reminder]")
+	b.Type("#f-tags", "core")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url, http.StatusUnprocessableEntity)
+	b.Shows("name at least one channel", "needs remind")
+	b.Click("input[name=channels][value=team]")
+	b.Type("#f-remind", "1h")
+	b.Follow("button[value=save]")
+	b.Quiet(s.url)
+	b.Shows("Alert rule night is saved", "everything tagged core", "after 1 h, at most 10")
+	a := must(s.AlertRule(t.Context(), "default", "night"))(s)
+	if a.Channels[0] != "team" || len(a.On) != len(belfry.DefaultNotices)+1 {
+		t.Errorf("%+v", a)
+	}
+	b.Visit(s.url + "/alert-rules/night")
+	b.Click("#f-off")
+	b.Follow("button[value=save]")
+	if a := must(s.AlertRule(t.Context(), "default", "night"))(s); !a.Off || a.Remind.D() != time.Hour {
+		t.Errorf("%+v", a)
+	}
+	b.Visit(s.url + "/alert-rules/night")
+	b.Click("button[popovertarget=delete]")
+	b.Follow("#delete button.danger")
+	b.Quiet(s.url)
+	b.Shows("Alert rule night is deleted")
+	_, body := s.visitor(s.admin).get("/alerts?state=sent")
+	if n := strings.Count(body, `<tr id="alert-`); n != 1 || !strings.Contains(body, "api is down") {
+		t.Errorf("%d alerts were sent", n)
+	}
+}

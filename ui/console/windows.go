@@ -1,0 +1,302 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type windowAPI interface {
+	SaveWindow(ctx context.Context, d belfry.Window) (belfry.Window, error)
+	DeleteWindow(ctx context.Context, namespace, name string) error
+	Window(ctx context.Context, namespace, name string) (belfry.Window, error)
+	Windows(ctx context.Context, f belfry.DocumentFilter) (belfry.Page[belfry.Window], error)
+	WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]belfry.ActiveWindow, error)
+	PreviewWindow(ctx context.Context, d belfry.Window, from time.Time, n int) ([]belfry.ActiveWindow, error)
+}
+
+var windowRoutes = []route{
+	{"GET /settings/windows", windowList},
+	{"GET /settings/windows/new", newWindow},
+	{"POST /settings/windows/new", saveWindow},
+	{"GET /settings/windows/{name}", editWindow},
+	{"POST /settings/windows/{name}", saveWindow},
+	{"POST /settings/windows/{name}/delete", deleteWindow},
+}
+
+const windowTimes = 5 // that are shown of one that is edited
+
+type windowRow struct {
+	belfry.Window
+	Next *belfry.ActiveWindow
+	Now  bool // it holds
+}
+
+type windowsData struct {
+	Page belfry.Page[belfry.Window]
+	Rows []windowRow
+}
+
+func windowList(p *page) error {
+	ctx := p.r.Context()
+	all, err := p.api.Windows(ctx, p.documentFilter())
+	if err != nil {
+		return err
+	}
+	d := windowsData{Page: all, Rows: make([]windowRow, len(all.Items))}
+	reads := make([]func() error, len(all.Items))
+	for i, w := range all.Items {
+		d.Rows[i].Window = w
+		reads[i] = func() error {
+			next, err := p.api.WindowNext(ctx, w.Namespace, w.Name, time.Time{}, 1)
+			if len(next) > 0 {
+				d.Rows[i].Next, d.Rows[i].Now = &next[0], !next[0].From.After(p.Now)
+			}
+			return err
+		}
+	}
+	if err := p.together(reads...); err != nil {
+		return err
+	}
+	return p.show("windows", d)
+}
+
+// WindowFor is what a window is about.
+func (p *page) WindowFor(w belfry.Window) string {
+	var parts []string
+	if len(w.Monitors) > 0 {
+		parts = append(parts, strings.Join(w.Monitors, ", "))
+	}
+	if len(w.Tags) > 0 {
+		parts = append(parts, "what is tagged "+strings.Join(w.Tags, ", "))
+	}
+	if len(parts) == 0 {
+		return "all monitors"
+	}
+	return strings.Join(parts, " and ")
+}
+
+// WindowWhen is when it holds, in words.
+func (p *page) WindowWhen(w belfry.Window) string {
+	if len(w.Rules) == 0 {
+		return "once"
+	}
+	var rules []string
+	for _, r := range w.Rules {
+		if days, at, is := weeklyOf(r.Cron); is {
+			rules = append(rules, strings.Join(days, ", ")+" at "+at)
+		} else {
+			rules = append(rules, r.String())
+		}
+	}
+	return strings.Join(rules, "; ") + ", for " + spanText(w.Lasts) + ", " + w.Zone
+}
+
+// The ways to say when a window holds.
+const (
+	windowOnce   = "once"
+	windowWeekly = "weekly"
+	windowRules  = "by rules"
+)
+
+var weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+
+// A week's window is a cron expression with its days.
+var weeklyRule = regexp.MustCompile(`^(\d{1,2}) (\d{1,2}) \* \* ([A-Z,]+)$`)
+
+func dayCode(day string) string { return strings.ToUpper(day[:3]) }
+
+func weeklyOf(cron string) (days []string, at string, is bool) {
+	m := weeklyRule.FindStringSubmatch(cron)
+	if m == nil {
+		return nil, "", false
+	}
+	for _, code := range strings.Split(m[3], ",") {
+		i := slices.IndexFunc(weekdays, func(d string) bool { return dayCode(d) == code })
+		if i < 0 {
+			return nil, "", false
+		}
+		days = append(days, weekdays[i])
+	}
+	return days, fmt.Sprintf("%02s:%02s", m[2], m[1]), true
+}
+
+func windowGroups(isNew bool) []inputGroup {
+	about := inputGroup{Inputs: []input{
+		{Path: "description", Label: "Description"},
+		{Path: "monitors", Label: "Monitors", Kind: asWords, Hint: "By name. Empty, with tags: all."},
+		{Path: "tags", Label: "and tags", Kind: asWords, Hint: "All monitors that have one of them."},
+		{Path: "off", Label: "Off", Kind: asCheck, Hint: "It does not hold."},
+	}}
+	if isNew {
+		about.Inputs = append([]input{{Path: "name", Label: "Name", Need: true}}, about.Inputs...)
+	}
+	return []inputGroup{
+		about,
+		{Title: "When", Inputs: []input{
+			{Path: "when", Label: "It comes", Kind: asChoice, Options: []string{windowOnce, windowWeekly, windowRules}},
+			{Path: "zone", Label: "Zone", Hint: "Of all times here, such as Europe/Sofia. Default: UTC."},
+		}},
+		{Title: "If it comes once", Inputs: []input{
+			{Path: "from", Label: "From", Kind: asTime}, {Path: "to", Label: "To", Kind: asTime},
+		}},
+		{Title: "If it comes each week", Inputs: []input{
+			{Path: "days", Label: "Days", Kind: asSet, Options: weekdays}, {Path: "at", Label: "At", Hint: "Such as 22:00."},
+		}},
+		{Title: "If it comes by rules", Inputs: []input{
+			{Path: "rules", Label: "It begins", Kind: asRules, Hint: "Cron or RRULE, one a line, such as 0 22 1 * *."},
+		}},
+		{Title: "If it comes again", Inputs: []input{{Path: "lasts", Label: "It lasts", Kind: asDuration, Hint: "Such as 2h, each time."}}},
+	}
+}
+
+type windowData struct {
+	form
+	Name string
+	Zone string
+	Next []belfry.ActiveWindow
+	Seen bool // next was asked for
+}
+
+func (p *page) windowForm(name string, values url.Values, err error) windowData {
+	d := windowData{Name: name, Zone: values.Get("zone"), form: form{
+		Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		Groups: fill(windowGroups(name == ""), values, err), Try: "Show when",
+		Command: p.Command("PUT", p.apiPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
+	}}
+	if name != "" {
+		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
+		cmd := p.Command("DELETE", p.apiPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: "What fails then is told, and counts. What happened within it until now stays as it is.",
+			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}
+	}
+	return d
+}
+
+func newWindow(p *page) error {
+	return p.show("window", p.windowForm("", url.Values{"when": {windowOnce}, "zone": {"UTC"}}, nil))
+}
+
+func editWindow(p *page) error {
+	ctx := p.r.Context()
+	w, err := p.api.Window(ctx, p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	d := p.windowForm(w.Name, windowValues(w), nil)
+	d.Seen = true
+	if d.Next, err = p.api.WindowNext(ctx, w.Namespace, w.Name, time.Time{}, windowTimes); err != nil {
+		return err
+	}
+	return p.show("window", d)
+}
+
+// windowValues are what the form shows of a window.
+func windowValues(w belfry.Window) url.Values {
+	values := documentOf(w).values(inputsOf(windowGroups(false)))
+	values.Set("when", windowOnce)
+	if len(w.Rules) > 0 {
+		values.Set("when", windowRules)
+	}
+	if len(w.Rules) == 1 && w.Rules[0].String() == w.Rules[0].Cron {
+		if days, at, is := weeklyOf(w.Rules[0].Cron); is {
+			values.Set("when", windowWeekly)
+			values["days"] = days
+			values.Set("at", at)
+			values.Del("rules")
+		}
+	}
+	return values
+}
+
+// readWindow makes a window of a form. What belongs to another way to say when
+// it holds is not looked at.
+func (p *page) readWindow(name string, form url.Values) (w belfry.Window, err error) {
+	doc := jsonThing{}
+	err = doc.read(inputsOf(windowGroups(name == "")), form)
+	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))
+	for _, own := range []string{"when", "days", "at"} {
+		delete(doc, own)
+	}
+	if when == windowOnce {
+		delete(doc, "rules")
+		delete(doc, "lasts")
+	} else {
+		delete(doc, "from")
+		delete(doc, "to")
+	}
+	if err == nil && when == windowWeekly {
+		var rule string
+		if rule, err = weeklyCron(days, at); err == nil {
+			doc["rules"] = []any{map[string]any{"cron": rule}}
+		}
+	}
+	if err != nil {
+		return w, err
+	}
+	err = doc.to(&w)
+	w.Namespace = p.Namespace
+	if name != "" {
+		w.Name = name
+	}
+	return w, err
+}
+
+func weeklyCron(days []string, at string) (string, error) {
+	t, err := time.Parse("15:04", at)
+	if err != nil {
+		return "", belfry.InvalidField("at", at, "is not a time of day", "such as 22:00")
+	}
+	var codes []string
+	for _, d := range weekdays {
+		if slices.Contains(days, d) {
+			codes = append(codes, dayCode(d))
+		}
+	}
+	if len(codes) == 0 {
+		return "", belfry.InvalidField("days", "", "is missing", "on which days does it begin?")
+	}
+	return fmt.Sprintf("%d %d * * %s", t.Minute(), t.Hour(), strings.Join(codes, ",")), nil
+}
+
+func saveWindow(p *page) error {
+	if err := p.r.ParseForm(); err != nil {
+		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
+	}
+	ctx, name := p.r.Context(), p.r.PathValue("name")
+	w, err := p.readWindow(name, p.r.PostForm)
+	if err == nil && p.r.PostFormValue("do") == "try" {
+		d := p.windowForm(name, p.r.PostForm, nil)
+		if w.Name == "" {
+			w.Name = "window" // it need not have one to be tried
+		}
+		if d.Next, err = p.api.PreviewWindow(ctx, w, time.Time{}, windowTimes); err == nil {
+			d.Seen = true
+			return p.show("window", d)
+		}
+	}
+	if err == nil && name == "" {
+		err = isFree(w.Name, "window", func() error { _, err := p.api.Window(ctx, p.Namespace, w.Name); return err })
+	}
+	if err == nil {
+		w, err = p.api.SaveWindow(ctx, w)
+	}
+	if err != nil {
+		return p.again("window", p.windowForm(name, p.r.PostForm, err), err)
+	}
+	return p.done(p.Link("settings", "windows", w.Name), "Window %s is saved.", w.Name)
+}
+
+func deleteWindow(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteWindow(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("settings", "windows"), "Window %s is deleted.", name)
+}
