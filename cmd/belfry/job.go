@@ -20,7 +20,7 @@ import (
 
 func (c *cli) jobCmd() *cobra.Command {
 	return noun("job", "What was asked for and what came of it", []string{"jobs"},
-		c.jobList(), c.jobShow(), c.jobLogs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRedrive())
+		c.jobList(), c.jobShow(), c.jobLogs(), c.jobOutputs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRedrive())
 }
 
 // waitFlags are shared by what makes jobs.
@@ -434,6 +434,12 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		g.row(strconv.Itoa(a.Number), g.state(string(a.Outcome)), a.Worker, stamp(began), span(a.EndedAt.Sub(began)), exit, clip(a.Error, 80))
 	}
 	g.write(w)
+	for _, a := range attempts {
+		if a.Sandboxed != nil {
+			fmt.Fprintf(w, "\nattempt %d\n", a.Number)
+			c.drawSandboxed(w, a.Sandboxed)
+		}
+	}
 }
 
 func attemptsText(j belfry.Job) string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -135,11 +134,8 @@ func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *e
 	if err != nil {
 		return err
 	}
-	return signed.Send(ctx, uploader, link, body)
+	return signed.Send(ctx, links, link, body)
 }
-
-// uploader follows no redirect: a body is sent once.
-var uploader = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // sizeText writes bytes for people.
 func sizeText(n int64) string {

@@ -3,14 +3,10 @@ package program
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -57,8 +53,8 @@ func obey(ctx context.Context, in io.Reader) fetched {
 		if err != nil {
 			return refused(err)
 		}
-		defer func() { _ = answer.Body.Close() }() // only read
-		content = answer.Body
+		defer func() { _ = answer.Close() }() // only read
+		content = answer
 	}
 	return o.store(content)
 }
@@ -68,37 +64,14 @@ func refused(err error) fetched {
 	return fetched{Error: err.Error(), Final: code == belfry.NotFound || code == belfry.Forbidden || code == belfry.Invalid}
 }
 
-// get opens a signed link. No error of it holds the link.
-func get(ctx context.Context, link belfry.SignedRequest) (*http.Response, error) {
-	request, err := signed.Request(ctx, link, nil)
-	if err != nil {
-		return nil, err
-	}
+// get opens a signed link.
+func get(ctx context.Context, link belfry.SignedRequest) (io.ReadCloser, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = headerWait
-	client := &http.Client{
+	return signed.Open(ctx, &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		if outer := (*url.Error)(nil); errors.As(err, &outer) {
-			err = outer.Err
-		}
-		return nil, belfry.Errorf(belfry.Unavailable, "its store does not answer: %w", err)
-	}
-	if answer.StatusCode == http.StatusOK {
-		return answer, nil
-	}
-	_ = answer.Body.Close() // it is not wanted
-	code := belfry.Unavailable
-	switch answer.StatusCode {
-	case http.StatusNotFound, http.StatusGone:
-		code = belfry.NotFound
-	case http.StatusForbidden, http.StatusUnauthorized:
-		code = belfry.Forbidden
-	}
-	return nil, belfry.Errorf(code, "its store answers %s", answer.Status)
+	}, link)
 }
 
 // store writes exactly the bytes that were ordered, or nothing.
@@ -122,21 +95,9 @@ func (o order) store(content io.Reader) fetched {
 	return fetched{}
 }
 
-// copy reads one byte more than it takes, to know that there is none.
 func (o order) copy(f *os.File, content io.Reader) fetched {
-	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(content, o.Size))
-	if err != nil {
-		return fetched{Error: fmt.Sprintf("it broke off after %d of %d bytes: %v", n, o.Size, err)}
-	}
-	if n < o.Size {
-		return fetched{Error: fmt.Sprintf("it ended after %d of %d bytes", n, o.Size)}
-	}
-	if more, _ := content.Read(make([]byte, 1)); more > 0 {
-		return fetched{Error: fmt.Sprintf("it has more than the %d bytes that it should have", o.Size), Other: true}
-	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != o.Digest {
-		return fetched{Error: fmt.Sprintf("its SHA-256 is %s and not %s", got, o.Digest), Other: true}
+	if err := signed.Copy(f, content, o.Digest, o.Size); err != nil {
+		return fetched{Error: err.Error(), Other: errors.Is(err, signed.ErrOther)}
 	}
 	if err := f.Sync(); err != nil {
 		return fetched{Error: err.Error()}
