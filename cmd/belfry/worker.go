@@ -2,12 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +13,7 @@ import (
 )
 
 func (c *cli) workerCmd() *cobra.Command {
-	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerDrain(), c.workerInit(), c.workerMain())
+	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerShow(), c.workerDrain(), c.workerInit(), c.workerMain())
 	cmd.Long = `Run a worker on this machine, for a server elsewhere. It needs the server's URL
 and a token with the scope worker, and no database credentials. A token with
 the scope read besides lets it see queues that are created later.`
@@ -72,72 +66,4 @@ func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, erro
 		w.Namespace = l.Namespace
 	}
 	return w, nil
-}
-
-func (c *cli) workerList() *cobra.Command {
-	var ended bool
-	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List workers", Args: cobra.NoArgs,
-		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
-			ws, err := s.Workers(ctx, ended)
-			if err != nil {
-				return err
-			}
-			return c.emit(belfry.Page[belfry.WorkerState]{Items: ws}, func(w io.Writer) {
-				if len(ws) == 0 {
-					fmt.Fprintln(c.stderr, "no workers; try: belfry serve, or belfry worker --server URL")
-					return
-				}
-				g := c.grid("SESSION", "NAME", "STATE", "RUNNING", "KINDS", "QUEUES", "STARTED", "LAST SIGN", "VERSION")
-				for _, x := range ws {
-					g.row(x.Session, x.Name, workerText(x), strconv.Itoa(x.Running), kindsText(x), queuesText(x.Queues),
-						ago(x.StartedAt, s.now), ago(x.RenewedAt, s.now), x.Version)
-				}
-				g.write(w)
-			})
-		}),
-	}
-	cmd.Flags().BoolVar(&ended, "ended", false, "also those that ended")
-	return cmd
-}
-
-func workerText(w belfry.WorkerState) string {
-	switch {
-	case w.Lost:
-		return "lost"
-	case !w.EndedAt.IsZero():
-		return "ended"
-	case w.Drain:
-		return "draining"
-	}
-	return "active"
-}
-
-func kindsText(w belfry.WorkerState) string {
-	var kinds []string
-	for _, k := range w.Kinds {
-		kinds = append(kinds, string(k))
-	}
-	return strings.Join(kinds, ",")
-}
-
-func queuesText(queues map[string]int) string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		text := name
-		if n := queues[name]; n > 0 {
-			text += "=" + strconv.Itoa(n)
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ",")
-}
-
-func (c *cli) workerDrain() *cobra.Command {
-	return &cobra.Command{
-		Use: "drain SESSION...", Short: "Let workers finish what they run and claim no more", Args: cobra.MinimumNArgs(1),
-		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			return c.eachQueue(args, "drains", func(session string) error { return s.DrainWorker(ctx, session) })
-		}),
-	}
 }

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+func (c *cli) workerList() *cobra.Command {
+	var ended bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List workers", Args: cobra.NoArgs,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			ws, err := s.Workers(ctx, ended)
+			if err != nil {
+				return err
+			}
+			return c.emit(belfry.Page[belfry.WorkerState]{Items: ws}, func(w io.Writer) {
+				if len(ws) == 0 {
+					fmt.Fprintln(c.stderr, "no workers; try: belfry serve, or belfry worker --server URL")
+					return
+				}
+				g := c.grid("SESSION", "NAME", "STATE", "RUNNING", "KINDS", "QUEUES", "LABELS", "ISOLATION", "ARCH", "STARTED", "LAST SIGN", "VERSION")
+				for _, x := range ws {
+					g.row(x.Session, x.Name, workerText(x), strconv.Itoa(x.Running), kindsText(x), queuesText(x.Queues),
+						labelsText(x.Has.Labels), string(x.Has.Isolation), x.Has.Arch, ago(x.StartedAt, s.now), ago(x.RenewedAt, s.now), x.Version)
+				}
+				g.write(w)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&ended, "ended", false, "also those that ended")
+	return cmd
+}
+
+func workerText(w belfry.WorkerState) string {
+	switch {
+	case w.Lost:
+		return "lost"
+	case !w.EndedAt.IsZero():
+		return "ended"
+	case w.Drain:
+		return "draining"
+	}
+	return "active"
+}
+
+func kindsText(w belfry.WorkerState) string {
+	var kinds []string
+	for _, k := range w.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	return strings.Join(kinds, ",")
+}
+
+func queuesText(queues map[string]int) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		text := name
+		if n := queues[name]; n > 0 {
+			text += "=" + strconv.Itoa(n)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ",")
+}
+
+func labelsText(labels map[string]string) string {
+	return strings.ReplaceAll(entries(labels, "="), "\n", ",")
+}
+
+// workersNamed finds workers by their session, by its beginning, or by their
+// name: a machine may run several sessions under one. Those that have ended are
+// found only when no living one is.
+func workersNamed(all []belfry.WorkerState, arg string) ([]belfry.WorkerState, error) {
+	var living, ended, begins []belfry.WorkerState
+	for _, w := range all {
+		switch {
+		case w.Session == arg:
+			return []belfry.WorkerState{w}, nil
+		case w.Name == arg && w.EndedAt.IsZero():
+			living = append(living, w)
+		case w.Name == arg:
+			ended = append(ended, w)
+		case len(arg) >= leastSession && strings.HasPrefix(w.Session, arg):
+			begins = append(begins, w)
+		}
+	}
+	switch {
+	case len(living) > 0:
+		return living, nil
+	case len(ended) > 0:
+		return ended[:1], nil // the newest
+	case len(begins) == 1:
+		return begins, nil
+	case len(begins) > 1:
+		return nil, belfry.Errorf(belfry.Conflict, "several sessions begin with %q", arg).WithHint("see: belfry worker list --ended")
+	}
+	return nil, belfry.Errorf(belfry.NotFound, "no worker %q", arg).WithHint("see: belfry worker list --ended")
+}
+
+// leastSession is how much of a session's id names it.
+const leastSession = 8
+
+// workerDetail is a worker and what it had to do.
+type workerDetail struct {
+	belfry.WorkerState
+	Holds  []belfry.Job `json:"holds"`
+	Recent []belfry.Job `json:"recent"`
+}
+
+func (c *cli) workerShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show SESSION|NAME", Aliases: []string{"get"}, Short: "Show what a worker has, what it holds and what it ran", Args: cobra.ExactArgs(1),
+		Long: `Show what a worker's machine has, the queues it serves, the jobs it holds and the
+last ones that it ran. A name shows each of its sessions, a machine that is
+gone only the newest.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			all, err := s.Workers(ctx, true)
+			if err != nil {
+				return err
+			}
+			found, err := workersNamed(all, args[0])
+			if err != nil {
+				return err
+			}
+			details := make([]workerDetail, len(found))
+			for i, w := range found {
+				if details[i], err = s.detail(ctx, w); err != nil {
+					return err
+				}
+			}
+			return c.emit(belfry.Page[workerDetail]{Items: details}, func(w io.Writer) {
+				for i, d := range details {
+					if i > 0 {
+						fmt.Fprintln(w)
+					}
+					c.drawWorker(w, s, d)
+				}
+			})
+		}),
+	}
+}
+
+// recentJobs is how many jobs of a worker are shown that have left it.
+const recentJobs = 10
+
+func (s *conn) detail(ctx context.Context, w belfry.WorkerState) (workerDetail, error) {
+	d := workerDetail{WorkerState: w, Holds: []belfry.Job{}, Recent: []belfry.Job{}}
+	of := func(limit int, states ...belfry.JobState) ([]belfry.Job, error) {
+		p, err := s.Jobs(ctx, belfry.JobFilter{Namespace: belfry.AnyNamespace, Session: w.Session, States: states, Paging: belfry.Paging{Limit: limit}})
+		if belfry.CodeOf(err) == belfry.Forbidden { // the token is for one namespace
+			p, err = s.Jobs(ctx, belfry.JobFilter{Namespace: s.namespace, Session: w.Session, States: states, Paging: belfry.Paging{Limit: limit}})
+		}
+		return p.Items, err
+	}
+	var err error
+	if w.Running > 0 {
+		if d.Holds, err = of(min(max(w.Running, recentJobs), 1000), belfry.JobRunning); err != nil {
+			return d, err
+		}
+	}
+	d.Recent, err = of(recentJobs, slices.DeleteFunc(slices.Clone(belfry.JobStates), func(st belfry.JobState) bool { return st == belfry.JobRunning })...)
+	return d, err
+}
+
+func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
+	network := ""
+	if d.Has.Network {
+		network = "yes, for programs that ask for it"
+	}
+	funcs := strings.Join(d.Funcs, ", ")
+	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
+	c.pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", workerText(d.WorkerState), "version", d.Version,
+		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "network", network,
+		"kinds", kindsText(d.WorkerState), "handlers", clip(funcs, 200), "queues", strings.ReplaceAll(queuesText(d.Queues), ",", "\n"),
+		"started", when(d.StartedAt, s.now), "last sign", when(d.RenewedAt, s.now), "ended", when(d.EndedAt, s.now), "holds", strconv.Itoa(d.Running))
+	for _, part := range []struct {
+		title string
+		jobs  []belfry.Job
+	}{{"holds", d.Holds}, {"last ran", d.Recent}} {
+		if len(part.jobs) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s\n", part.title)
+		g := c.grid("ID", "TASK", "STATE", "TRY", "CLAIMED", "TOOK", "NOTE")
+		for _, j := range part.jobs {
+			took, note := "", clip(j.Error, 60)
+			if !j.FinishedAt.IsZero() {
+				took = span(j.FinishedAt.Sub(j.ClaimedAt))
+			}
+			g.row(strconv.FormatInt(j.ID, 10), j.Namespace+"/"+j.Task, g.state(stateText(j)), strconv.Itoa(j.Attempt), ago(j.ClaimedAt, s.now), took, note)
+		}
+		g.write(w)
+	}
+}
+
+func (c *cli) workerDrain() *cobra.Command {
+	return &cobra.Command{
+		Use: "drain SESSION|NAME...", Short: "Let workers finish what they run and claim no more", Args: cobra.MinimumNArgs(1),
+		Long: `Let workers finish what they run and claim no more. A name means every living
+session of it. The program goes on until it is stopped: its sessions claim
+again once it is started anew.`,
+		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+			all, err := s.Workers(ctx, false)
+			if err != nil {
+				return err
+			}
+			for _, arg := range args {
+				found, err := workersNamed(all, arg)
+				if err != nil {
+					return err
+				}
+				for _, w := range found {
+					if err := s.DrainWorker(ctx, w.Session); err != nil {
+						return err
+					}
+					fmt.Fprintf(c.stderr, "%s %s drains\n", w.Name, w.Session)
+				}
+			}
+			return nil
+		}),
+	}
+}
