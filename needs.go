@@ -42,6 +42,13 @@ func (h Has) validate() error {
 	return p.err("has")
 }
 
+// CheckLabels says what is wrong with the labels of a worker, or nil.
+func CheckLabels(labels map[string]string) error {
+	var p problems
+	checkLabels(&p, labels, MaxLabels)
+	return p.err("labels")
+}
+
 func checkLabels(p *problems, labels map[string]string, most int) {
 	if len(labels) > most {
 		p.addf("labels", len(labels), "has more than %d entries", most)

@@ -28,10 +28,12 @@ func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duratio
 	for _, name := range slices.Collect(maps.Keys(queues)) {
 		queues[name] = 1
 	}
+	has := p.executor.Has()
+	has.Labels = w.Config.Labels
 	return pod.Claim(ctx, pod.ClaimOptions{
 		Broker: w.Broker, Fetcher: p.executor, Server: w.Server, Dir: dir, Wait: wait, Logger: w.Logger,
 		Worker: belfry.WorkerInfo{
-			Name: w.Config.NodeName(), Namespace: w.Namespace, Queues: queues, Version: w.Version, Has: p.executor.Has(),
+			Name: w.Config.NodeName(), Namespace: w.Namespace, Queues: queues, Version: w.Version, Has: has,
 		},
 	})
 }

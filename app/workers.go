@@ -82,6 +82,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	if programs.executor != nil {
 		executors[belfry.KindProgram], has = programs.executor, programs.executor.Has()
 	}
+	has.Labels = w.Config.Labels
 	brokers, err := w.brokers(ctx)
 	if err != nil {
 		return err

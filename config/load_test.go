@@ -93,6 +93,8 @@ func TestConfigurationFaults(t *testing.T) {
 		"its scheme":    {Input{Flags: map[string]string{"brokers": "render=http://me:hunter2@x/y"}}, []string{"flag --brokers", `"render"`, "URL of a broker"}},
 		"its queue":     {Input{Flags: map[string]string{"brokers": "a b=sqs://x/y"}}, []string{"flag --brokers", "not the name of a queue"}},
 		"shared broker": {Input{File: file(t, "brokers:\n  a: sqs://x/y\n  b: sqs://x/y?dead=z\n")}, []string{`"b"`, "broker of queue a"}},
+		"labels":        {Input{Flags: map[string]string{"labels": "gpu=a b"}}, []string{"flag --labels", "gpu=a b", "not the value of a label"}},
+		"no labels":     {Input{Flags: map[string]string{"labels": "gpu"}}, []string{"flag --labels", "name=text"}},
 		"listen":        {Input{Flags: map[string]string{"listen": "7420"}}, []string{"flag --listen", "127.0.0.1:7420"}},
 		"half of TLS":   {Input{Flags: map[string]string{"tls_cert": "c.pem"}}, []string{"tls_key"}},
 		"addresses":     {Input{Flags: map[string]string{"allow_addresses": "10.0.0.0/99"}}, []string{"flag --allow-addresses"}},

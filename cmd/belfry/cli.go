@@ -115,6 +115,9 @@ when no server runs.
 
 // configFlags adds the flags of the keys that concern a group.
 func (c *cli) configFlags(f *pflag.FlagSet, group string) {
+	if group != "client" {
+		alias(f, "label", "labels")
+	}
 	for _, k := range config.Keys() {
 		if !slices.Contains(k.Groups, group) || c.texts[k.Name] != nil && f.Lookup(k.Flag) != nil {
 			continue
@@ -134,6 +137,16 @@ func (c *cli) configFlags(f *pflag.FlagSet, group string) {
 			flag.NoOptDefVal = "true"
 		}
 	}
+}
+
+// alias lets a flag be written by another name, too.
+func alias(f *pflag.FlagSet, other, name string) {
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
 }
 
 // configValue is a flag whose text is read by package config, together with

@@ -76,7 +76,7 @@ func programPairs(t belfry.Task) []string {
 		"artifact", g.SHA256, "size", sizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
 		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
 		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s", sizeText(l.Memory), l.CPU, l.Processes, sizeText(l.Disk), sizeText(l.Log)),
-		"kill grace", g.KillGrace.String(), "needs", entries(t.Needs.Labels, "="),
+		"kill grace", g.KillGrace.String(),
 	}
 }
 
@@ -85,7 +85,7 @@ type programFlags struct {
 	name, stdin, isolation, memory, disk string
 	queue, timeout, description          string
 	schedule, zone                       string
-	args, env, secrets, labels, tags     []string
+	args, env, secrets, needs, tags      []string
 	cpu                                  float64
 	processes                            int64
 	retries, priority                    int
@@ -104,7 +104,7 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.disk, "disk", "", "temporary files, such as 64MiB")
 	fs.Float64Var(&f.cpu, "cpu", 0, "processors, such as 0.5; default: 1")
 	fs.Int64Var(&f.processes, "processes", 0, "processes and threads; default: 256")
-	fs.StringArrayVar(&f.labels, "label", nil, "NAME=VALUE that a worker must have, such as gpu=true; may be repeated")
+	addNeeds(fs, &f.needs)
 	fs.StringVar(&f.schedule, "schedule", "", "when to run it: a cron rule such as '0 3 * * *', or an interval such as 15m")
 	fs.StringVar(&f.zone, "zone", "", "time zone of --schedule, such as Europe/Sofia; default: UTC")
 	fs.StringVar(&f.queue, "queue", "", "queue of its jobs; default: default")
@@ -125,7 +125,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 		flag    string
 		entries []string
 		to      *map[string]string
-	}{{"env", f.env, &g.Env}, {"secret", f.secrets, &g.Secrets}, {"label", f.labels, &t.Needs.Labels}} {
+	}{{"env", f.env, &g.Env}, {"secret", f.secrets, &g.Secrets}, {"need", f.needs, &t.Needs.Labels}} {
 		if !given(m.flag) {
 			continue
 		}
@@ -183,7 +183,7 @@ old one until the new one is there. A program that is there already is not sent
 again.`,
 		Example: `  CGO_ENABLED=0 GOOS=linux go build -o report ./cmd/report
   belfry program push ./report --name report --env REGION=eu --secret DB_PASSWORD=db --schedule '0 3 * * *'
-  belfry program push ./train --memory 8GiB --cpu 4 --label gpu=true -- --epochs 10`,
+  belfry program push ./train --memory 8GiB --cpu 4 --need gpu=true -- --epochs 10`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n == 1 || n < 0 && len(args) == 1 {
 				return nil

@@ -32,7 +32,7 @@ type taskFlags struct {
 	input, backoff                string
 	timeout, retryDelay           string
 	argv, env, headers, expect    []string
-	tags                          []string
+	tags, needs                   []string
 	retries, priority             int
 	noRetryLost                   bool
 }
@@ -60,7 +60,14 @@ func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noRetryLost, "fail-when-lost", false, "do not start again when the worker was lost under way")
 	fs.StringVar(&f.input, "input", "", "JSON for jobs that bring none")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
+	addNeeds(fs, &f.needs)
 	fs.StringVar(&f.description, "description", "", "for people")
+}
+
+// addNeeds adds --need, which is also what --label means for a task.
+func addNeeds(fs *pflag.FlagSet, to *[]string) {
+	fs.StringArrayVar(to, "need", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
+	alias(fs, "label", "need")
 }
 
 // apply puts the flags that were given into a task.
@@ -84,6 +91,13 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) err
 	}
 	if given("tag") {
 		t.Tags = f.tags
+	}
+	if given("need") {
+		needs, err := table("--need", f.needs, "=")
+		if err != nil {
+			return err
+		}
+		t.Needs.Labels = needs
 	}
 	if err := jsonText(given("input"), f.input, &t.Input); err != nil {
 		return err
@@ -305,12 +319,20 @@ func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
 	if err != nil {
 		return // it is advice, and the token may not see workers
 	}
+	var lacks []string
 	for _, w := range workers {
 		_, lane := w.Queues[t.Queue]
 		able := slices.Contains(w.Kinds, t.Kind) && (t.Kind != belfry.KindFunc || slices.Contains(w.Funcs, t.Name))
-		if lane && able {
+		if !lane || !able {
+			continue
+		}
+		if lacks = t.Demand().Unmet(w.Has); len(lacks) == 0 {
 			return
 		}
+	}
+	if len(lacks) > 0 {
+		fmt.Fprintf(c.stderr, "note: no worker has what it needs now, its jobs will wait: there is one without %s\ntry: belfry worker list\n", strings.Join(lacks, ", "))
+		return
 	}
 	hint := fmt.Sprintf("start a worker for queue %s", t.Queue)
 	switch t.Kind {
@@ -419,7 +441,7 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
 		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
 			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
-		"tags", strings.Join(t.Tags, ", "), "input", string(t.Input),
+		"needs", entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(t.Input),
 	}
 	if cmd := t.Command; cmd != nil {
 		pairs = append(pairs, "shell", cmd.Shell, "argv", strings.Join(cmd.Argv, " "), "dir", cmd.Dir,
