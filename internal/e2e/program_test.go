@@ -1,0 +1,360 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// visitor is a static program that the tests upload.
+var visitor = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(binDir, "visitor")
+	build := exec.Command("go", "build", "-o", file, "./testdata/visitor")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program to upload: %w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// pusher is a site whose programs run elsewhere.
+type pusher struct {
+	*node
+	file   string
+	digest string
+	size   int64
+	secret string // of a token for workers
+	mark   string // in the command line of every process of its programs
+}
+
+var marks = map[string]int{}
+var marksMu sync.Mutex
+
+func newPusher(t *testing.T, s *site, flags ...string) *pusher {
+	t.Helper()
+	file, err := visitor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	flags = append([]string{"--roles", "api,engine", "--artifacts", filepath.Join(s.dir, "artifacts")}, flags...)
+	p := &pusher{node: s.serve(flags...), file: file, size: int64(len(content)), digest: hex.EncodeToString(sum[:])}
+	p.secret = s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
+	marksMu.Lock()
+	defer marksMu.Unlock()
+	marks[""]++
+	p.mark = fmt.Sprintf("visitor-%d-%d", os.Getpid(), marks[""])
+	return p
+}
+
+// push makes a task that runs the visitor.
+func (p *pusher) push(name, what string, flags ...string) {
+	p.t.Helper()
+	args := append([]string{"program", "push", p.file, "--name", name, "--retries", "2"}, flags...)
+	p.site.run(append(args, "--", p.mark, what)...)
+}
+
+// machine is a place for a worker that runs programs, with a state folder that
+// outlives the worker.
+func (p *pusher) machine() *site {
+	p.t.Helper()
+	far := workerSite(p.t.TB, p.secret)
+	state, err := os.MkdirTemp("", "belfry-e2e-state-")
+	if err == nil {
+		err = os.Chmod(state, 0o711) //nolint:gosec // programs with a user of their own pass through
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		if err := sandbox.Remove(state); err != nil {
+			p.t.Error(err)
+		}
+	})
+	far.env = []string{"BELFRY_REFUSE_PROGRAMS=false", "BELFRY_STATE_DIR=" + state}
+	return far
+}
+
+func (p *pusher) works(far *site, name string, flags ...string) *process {
+	p.t.Helper()
+	w := far.work(p.url, append([]string{"--name", name}, flags...)...)
+	w.logs(patience, `"uploaded programs run here"`)
+	w.logs(patience, `"worker serves" worker=`+name)
+	return w
+}
+
+// nothingRuns waits until no process of the programs is left.
+func (p *pusher) nothingRuns() {
+	p.t.Helper()
+	eventually(p.t, patience, "no process of the programs is left", func() (bool, string) {
+		left := p.processes()
+		return len(left) == 0, strings.Join(left, "\n")
+	})
+}
+
+func (p *pusher) processes() (found []string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(p.mark)) && !bytes.Contains(line, []byte("push")) {
+			found = append(found, file+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func (p *pusher) log(id int64) string {
+	p.t.Helper()
+	return p.site.run("job", "logs", strconv.FormatInt(id, 10)).stdout
+}
+
+// lingers waits until a program is at it, with its child.
+func (p *pusher) lingers(id int64) {
+	p.t.Helper()
+	eventually(p.t, patience, "the program lingers", func() (bool, string) {
+		n := len(p.processes())
+		return n >= 2, fmt.Sprint(n, " processes; job ", p.becomes(id, patience, belfry.JobRunning, belfry.JobReady, belfry.JobScheduled).State)
+	})
+}
+
+func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		p := newPusher(t, s, "--session-ttl", "4s")
+		near := p.machine()
+		p.works(near, "near")
+		id := strconv.FormatInt
+
+		s.step(t, "its log, end, files and isolation are on record", func(t *testing.T) {
+			s.shell("printf hunter2 > secret; belfry secret set vault @secret").exits(0)
+			p.push("report", "report", "--secret", "VAULT=vault", "--env", "REGION=eu")
+			j := p.enqueue("report", func(n *belfry.NewJob) { n.Input = []byte(`{"month":7}`) })
+			p.becomes(j.ID, patience, belfry.JobSucceeded)
+			log := p.log(j.ID)
+			for _, want := range []string{`input {"month":7}`, "REGION=eu", "reported"} {
+				if !strings.Contains(log, want) {
+					t.Errorf("the log has not %q:\n%s", want, log)
+				}
+			}
+			for _, hidden := range []string{"hunter2", strings.TrimSpace(p.secret), s.token(), "BELFRY_TOKEN", "BELFRY_SERVER", "DATABASE_URL", "postgres://"} {
+				if strings.Contains(log, hidden) {
+					t.Errorf("the log has %q:\n%s", hidden, log)
+				}
+			}
+			a := p.attempts(j.ID)[0]
+			if a.Worker != "near" || a.ExitCode == nil || *a.ExitCode != 0 || a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
+				t.Errorf("%+v", a)
+			}
+			s.run("job", "show", id(j.ID, 10)).says(`^artifact +` + p.digest).says(`^isolation +(namespaces|confined)$`).says(`^layers .*seccomp`).says(`^network +none$`).
+				says(`report.txt, 19 B`)
+			s.run("job", "outputs", id(j.ID, 10)).says(`^parts/one.txt +\d+ B`).says(`^report.txt `)
+			s.run("job", "outputs", id(j.ID, 10), "--into", "results")
+			for _, file := range []string{"report.txt", "parts/one.txt"} {
+				if text, err := os.ReadFile(filepath.Join(s.dir, "results", file)); err != nil || string(text) != "this is "+file+"\n" {
+					t.Errorf("%s: %q %v", file, text, err)
+				}
+			}
+			s.fails(2, "is there already", "job", "outputs", id(j.ID, 10), "report.txt", "--into", "results")
+			if out := s.run("job", "outputs", id(j.ID, 10), "report.txt", "--into", "-").stdout; out != "this is report.txt\n" {
+				t.Errorf("standard output: %q", out)
+			}
+		})
+
+		s.step(t, "what it fails with is on record", func(t *testing.T) {
+			p.push("fail", "fail", "--retries", "0")
+			j := p.enqueue("fail")
+			p.becomes(j.ID, patience, belfry.JobFailed)
+			if a := p.attempts(j.ID)[0]; a.ExitCode == nil || *a.ExitCode != 3 || !strings.Contains(p.log(j.ID), "does not add up") {
+				t.Errorf("%+v %q", a, p.log(j.ID))
+			}
+		})
+
+		s.step(t, "cancelled, it ends with all that it started", func(t *testing.T) {
+			p.push("linger", "linger")
+			j := p.enqueue("linger")
+			p.lingers(j.ID)
+			s.run("job", "cancel", id(j.ID, 10))
+			p.becomes(j.ID, patience, belfry.JobCanceled)
+			p.nothingRuns()
+		})
+
+		s.step(t, "it goes where the label is, and why says so", func(t *testing.T) {
+			p.push("render", "report", "--label", "gpu=true")
+			j := p.enqueue("render")
+			s.awaits(`near lacks .*gpu`, "job", "why", id(j.ID, 10))
+			p.works(p.machine(), "strong", "--labels", "gpu=true,zone=eu")
+			p.becomes(j.ID, patience, belfry.JobSucceeded)
+			if a := p.attempts(j.ID)[0]; a.Worker != "strong" {
+				t.Errorf("%+v", a)
+			}
+			s.run("worker", "show", "strong").says(`^labels +gpu=true$`).says(`^programs +isolation `)
+		})
+
+		s.step(t, "a killed worker's program runs again elsewhere", func(t *testing.T) {
+			first := p.machine()
+			p.push("again", "linger", "--label", "doomed=true")
+			w := p.works(first, "doomed", "--labels", "doomed=true")
+			j := p.enqueue("again")
+			p.lingers(j.ID)
+			w.kill()
+			p.nothingRuns() // before anybody has started it again
+			p.works(p.machine(), "second", "--labels", "doomed=true")
+			eventually(t, 2*patience, "the second attempt runs", func() (bool, string) {
+				now := must[belfry.Job](t)(p.api.Job(t.Context(), "default", j.ID))
+				return now.Attempt == 2 && len(p.processes()) >= 2, fmt.Sprintf("%+v", now)
+			})
+			if as := p.attempts(j.ID); len(as) == 0 || as[0].Outcome != belfry.OutcomeLost || as[0].Worker != "doomed" {
+				t.Errorf("%+v", as)
+			}
+			p.works(first, "doomed").logs(patience, "cleared away what an earlier worker left")
+			s.run("job", "cancel", id(j.ID, 10))
+			p.becomes(j.ID, patience, belfry.JobCanceled)
+			p.nothingRuns()
+		})
+	})
+}
+
+func TestALateUploadRunsOnceItIsConfirmed(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		p := newPusher(t, s)
+		p.works(p.machine(), "far")
+		task := belfry.Task{Name: "late", Kind: belfry.KindProgram, Program: &belfry.Program{
+			SHA256: p.digest, Size: p.size, Arch: runtime.GOARCH, Args: []string{p.mark, "report"},
+		}}
+		must[belfry.Task](t)(p.api.CreateTask(t.Context(), task))
+		j := p.enqueue("late")
+		if j.State != belfry.JobWaiting {
+			t.Errorf("before the upload the job is %s", j.State)
+		}
+		up := must[belfry.Upload](t)(p.api.CreateArtifact(t.Context(), belfry.Artifact{Namespace: "default", SHA256: p.digest, Size: p.size}))
+		if up.Link == nil {
+			t.Fatalf("%+v", up)
+		}
+		if _, err := p.api.ConfirmArtifact(t.Context(), "default", p.digest); err == nil {
+			t.Error("an upload that never came is confirmed")
+		}
+		content, err := os.Open(p.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = content.Close() }()
+		link := must[belfry.SignedRequest](t)(signed.At(p.url, *up.Link))
+		if err := signed.Send(t.Context(), http.DefaultClient, link, content); err != nil {
+			t.Fatal(err)
+		}
+		if now := must[belfry.Job](t)(p.api.Job(t.Context(), "default", j.ID)); now.State != belfry.JobWaiting {
+			t.Errorf("before it is confirmed the job is %s", now.State)
+		}
+		must[belfry.Artifact](t)(p.api.ConfirmArtifact(t.Context(), "default", p.digest))
+		p.becomes(j.ID, patience, belfry.JobSucceeded)
+	})
+}
+
+// Both containers of a pod, against a server.
+func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		p := newPusher(t, s)
+		p.push("report", "report")
+		pod := p.machine()
+		volume, err := os.MkdirTemp("", "belfry-e2e-pod-")
+		if err == nil {
+			err = os.Chmod(volume, 0o711) //nolint:gosec // as the volume of a pod
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = sandbox.Remove(volume) })
+		start := []string{"worker", "init", "--server", p.url, "--token-file", "worker.token", "--dir", volume, "--wait", "0s"}
+		pod.fails(8, "nothing to do", start...)
+		one, two := p.enqueue("report").ID, p.enqueue("report").ID
+		pod.run(start...)
+		if states := []belfry.JobState{p.becomes(one, patience, belfry.JobRunning).State, p.becomes(two, patience, belfry.JobReady).State}; len(states) != 2 {
+			t.Error(states)
+		}
+		if err := os.Remove(filepath.Join(pod.dir, "worker.token")); err != nil {
+			t.Fatal(err)
+		}
+		pod.run("worker", "main", "--dir", volume)
+		p.becomes(one, patience, belfry.JobSucceeded)
+		s.run("job", "outputs", strconv.FormatInt(one, 10)).says("report.txt")
+		if a := p.attempts(one)[0]; a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
+			t.Errorf("%+v", a)
+		}
+		if left, err := os.ReadDir(volume); err != nil || len(left) > 0 {
+			t.Errorf("the volume has %v, %v", left, err)
+		}
+		if ws := must[[]belfry.WorkerState](t)(p.api.Workers(t.Context(), false)); len(ws) > 0 {
+			t.Errorf("its session lives on: %+v", ws)
+		}
+	})
+}
+
+func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		p := newPusher(t, s)
+		p.push("report", "report")
+		thief := must[*httpapi.Client](t)(httpapi.NewClient(p.url, strings.TrimSpace(p.secret), httpapi.ClientOptions{}))
+		t.Cleanup(thief.CloseIdleConnections)
+		p.enqueue("report")
+		p.enqueue("report")
+		session := must[belfry.Session](t)(thief.OpenSession(t.Context(), belfry.WorkerInfo{
+			Name: "thief", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 2},
+			Has: belfry.Has{OS: "linux", Arch: runtime.GOARCH, Isolation: belfry.IsolationNamespaces},
+		}))
+		claim := must[belfry.Claim](t)(thief.Claim(t.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 2}}))
+		if len(claim.Jobs) != 2 || claim.Jobs[0].Token == "" {
+			t.Fatalf("%+v", claim)
+		}
+		mine, other := claim.Jobs[0], claim.Jobs[1]
+		use := func(want int, method, path, body string) {
+			t.Helper()
+			a, err := request(method, p.url+path, mine.Token, body)
+			if err != nil || a.StatusCode != want {
+				t.Errorf("%s %s: %d, want %d, %v\n%s", method, path, a.StatusCode, want, err, a.Body)
+			}
+		}
+		attempt := func(j belfry.LeasedJob, more int64) string {
+			return fmt.Sprintf("/v1/attempts/%d/%d/", j.Job.ID, j.Job.Lease+more)
+		}
+		use(200, "POST", attempt(mine, 0)+"beat", `{"seq":1}`)
+		use(401, "POST", attempt(other, 0)+"beat", `{"seq":2}`)
+		use(401, "POST", attempt(mine, 1)+"beat", `{"seq":3}`)
+		use(401, "POST", attempt(other, 0)+"finish", `{"outcome":"ok"}`)
+		use(401, "GET", attempt(other, 0)+"artifact", "")
+		for _, path := range []string{"/v1/jobs", "/v1/tasks", "/v1/tokens", "/v1/secrets", "/v1/workers", "/metrics"} {
+			use(401, "GET", path, "")
+		}
+		use(401, "POST", "/v1/sessions/"+session.ID+"/claim", `{"want":{"default":1}}`)
+		use(401, "POST", "/v1/sessions/"+session.ID+"/renew", `{"holding":[]}`)
+		use(200, "POST", attempt(mine, 0)+"finish", `{"outcome":"ok"}`)
+		p.becomes(mine.Job.ID, patience, belfry.JobSucceeded)
+		for _, what := range [][2]string{{"beat", `{"seq":9}`}, {"logs", `{"pieces":[]}`}, {"outputs", `{"name":"a","size":1,"sha256":"` + p.digest + `"}`}} {
+			use(401, "POST", attempt(mine, 0)+what[0], what[1])
+		}
+		use(401, "GET", attempt(mine, 0)+"artifact", "")
+		use(409, "POST", attempt(mine, 0)+"finish", `{"outcome":"error","error":"no"}`)
+		if as := p.attempts(mine.Job.ID); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeOK}) {
+			t.Errorf("%+v", as)
+		}
+	})
+}
