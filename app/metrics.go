@@ -64,6 +64,8 @@ func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc 
 // observer turns what the store tells into metrics.
 type observer struct {
 	claimed  *prometheus.CounterVec
+	waited   *prometheus.HistogramVec
+	released *prometheus.HistogramVec
 	settled  *prometheus.CounterVec
 	attempts *prometheus.CounterVec
 	ran      *prometheus.HistogramVec
@@ -78,9 +80,17 @@ type observer struct {
 // fast is for what takes from a tenth of a millisecond to some seconds.
 var fast = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
 
+// startLags are told apart most finely around the second within which a job is to start.
+var startLags = []float64{.01, .03, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 1800}
+
+// lostAfter is around the 40 s within which a lost job is to start again.
+var lostAfter = []float64{1, 5, 15, 30, 35, 40, 60, 120, 300, 600}
+
 func newObserver(c *catalogue) *observer {
 	return &observer{
 		claimed:  c.counter("belfry_jobs_claimed_total", "Jobs handed to workers.", "queue"),
+		waited:   c.histogram("belfry_start_lag_seconds", "How long after its due time a job was claimed, a retry after that of the retry.", startLags, "queue", "kind"),
+		released: c.histogram("belfry_lost_release_seconds", "How long after the last sign of a lost worker each of its jobs was released for another.", lostAfter),
 		settled:  c.counter("belfry_jobs_settled_total", "Attempts recorded, by what the job became.", "queue", "state"),
 		attempts: c.counter("belfry_attempts_total", "Attempts recorded, by how they ended.", "queue", "outcome"),
 		ran:      c.histogram("belfry_attempt_seconds", "How long attempts ran.", []float64{.01, .1, 1, 10, 60, 300, 1800, 7200}, "queue"),
@@ -98,7 +108,8 @@ func (o *observer) register(r prometheus.Registerer) error {
 	o.lag.WithLabelValues()
 	o.stale.WithLabelValues()
 	o.lost.WithLabelValues()
-	for _, c := range []prometheus.Collector{o.claimed, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.took, o.failed} {
+	o.released.WithLabelValues()
+	for _, c := range []prometheus.Collector{o.claimed, o.waited, o.released, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.took, o.failed} {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -108,6 +119,16 @@ func (o *observer) register(r prometheus.Registerer) error {
 
 func (o *observer) Claimed(queue string, jobs int) {
 	o.claimed.WithLabelValues(queue).Add(float64(jobs))
+}
+
+func (o *observer) Waited(queue string, kind belfry.Kind, lag time.Duration) {
+	o.waited.WithLabelValues(queue, string(kind)).Observe(max(lag, 0).Seconds())
+}
+
+func (o *observer) Released(jobs int, silent time.Duration) {
+	for range jobs {
+		o.released.WithLabelValues().Observe(silent.Seconds())
+	}
 }
 
 func (o *observer) Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration) {

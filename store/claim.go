@@ -129,8 +129,10 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 
 func (s *Store) tellClaimed(out belfry.Claim) {
 	perQueue := map[string]int{}
-	for _, j := range out.Jobs {
-		perQueue[j.Job.Queue]++
+	for i := range out.Jobs {
+		j := &out.Jobs[i].Job
+		perQueue[j.Queue]++
+		s.opt.Observer.Waited(j.Queue, j.Kind, j.ClaimedAt.Sub(j.DueAt))
 	}
 	for q, n := range perQueue {
 		s.opt.Observer.Claimed(q, n)

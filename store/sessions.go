@@ -283,18 +283,21 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		}
 		out.Sessions = int(n)
 		s.opt.Observer.Lost(int(n))
-		unsettled, err := collect(ctx, c.tx, scanString, `
-			select id
+		unsettled, err := collect(ctx, c.tx, scanSilent, `
+			select id, renewed_at
 			from sessions
 			where ended_at > 0 and settled = 0
 			order by id`+s.sql.SkipLocked("sessions"))
 		if err != nil {
 			return err
 		}
-		for _, session := range unsettled {
-			n, err := c.giveBack(session, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
+		for _, x := range unsettled {
+			n, err := c.giveBack(x.session, belfry.OutcomeLost, "its worker was lost: the session did not renew in time")
 			if err != nil {
 				return err
+			}
+			if n > 0 {
+				c.after(func() { s.opt.Observer.Released(n, c.now.Sub(x.renewedAt)) })
 			}
 			if out.Jobs += n; out.Jobs >= releaseBatch {
 				out.More = true
@@ -304,6 +307,16 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		return nil
 	})
 	return out, err
+}
+
+// silent is a session that was given up.
+type silent struct {
+	session   string
+	renewedAt time.Time
+}
+
+func scanSilent(rows Rows) (x silent, err error) {
+	return x, rows.Scan(&x.session, scanTime{&x.renewedAt})
 }
 
 // sight is since when this process looks for lost sessions without a gap.

@@ -56,10 +56,16 @@ type Options struct {
 // Observer hears what happens in a store. Its methods must not block.
 type Observer interface {
 	Claimed(queue string, jobs int)
+	// Waited is told, of each job that was claimed, how long after its due time
+	// that was.
+	Waited(queue string, kind belfry.Kind, lag time.Duration)
 	Settled(queue string, outcome belfry.Outcome, state belfry.JobState, ran time.Duration)
 	Fired(decision belfry.Decision, reason belfry.Reason, lag time.Duration)
 	Stale(jobs int)
 	Lost(sessions int)
+	// Released is told how many jobs a lost session held, and how long after its
+	// last sign they were released.
+	Released(jobs int, silent time.Duration)
 	Took(transition string, d time.Duration, failed bool)
 }
 
@@ -234,6 +240,8 @@ func (c *change) wake(topic string) {
 type deaf struct{}
 
 func (deaf) Claimed(string, int)                                            {}
+func (deaf) Waited(string, belfry.Kind, time.Duration)                      {}
+func (deaf) Released(int, time.Duration)                                    {}
 func (deaf) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
 func (deaf) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
 func (deaf) Stale(int)                                                      {}

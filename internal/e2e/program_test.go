@@ -140,7 +140,8 @@ func (p *pusher) lingers(id int64) {
 
 func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
-		p := newPusher(t, s, "--session-ttl", "4s")
+		s.env = append(s.env, "BELFRY_SEAL_KEY_FILE="+s.write("seal.key", strings.Repeat("5e", 32)+"\n"))
+		p := newPusher(t, s, "--session-ttl", "10s")
 		near := p.machine()
 		p.works(near, "near")
 		id := strconv.FormatInt
@@ -165,7 +166,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			if a.Worker != "near" || a.ExitCode == nil || *a.ExitCode != 0 || a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
 				t.Errorf("%+v", a)
 			}
-			s.run("job", "show", id(j.ID, 10)).says(`^artifact +` + p.digest).says(`^isolation +(namespaces|confined)$`).says(`^layers .*seccomp`).says(`^network +none$`).
+			s.run("job", "show", id(j.ID, 10)).says(`^artifact +` + p.digest).says(`^isolation +(namespaces|confined)$`).says(`^layers .*seccomp`).says(`^network +(none|loopback)$`).
 				says(`report.txt, 19 B`)
 			s.run("job", "outputs", id(j.ID, 10)).says(`^parts/one.txt +\d+ B`).says(`^report.txt `)
 			s.run("job", "outputs", id(j.ID, 10), "--into", "results")

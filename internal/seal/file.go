@@ -120,6 +120,10 @@ func (f *File) writeLocked(text string) error {
 	return nil
 }
 
+// HasKey reports whether anything names a file for the key. The key itself may
+// not be there yet.
+func (f *File) HasKey() bool { return f.Path != "" }
+
 // load reads the file. Two that make it at once agree on the one that is there
 // first: the other would seal with a key that is gone.
 func (f *File) load(again, create bool) (Keys, error) {
