@@ -73,6 +73,10 @@ fuzz: ## Fuzz every target for a while (FUZZTIME=20s each, PKG)
 bench: build ## Measure Belfry alone on this machine, a short run (BENCH_ARGS, see go run ./internal/bench/cmd/node -h)
 	go run ./internal/bench/cmd/node -short -program bin/belfry $(BENCH_ARGS)
 
+.PHONY: bench-programs
+bench-programs: build ## Measure the promises of programs, with 1, 10 and 100 worker processes (BENCH_ARGS; as root, for the sandbox)
+	go run ./internal/bench/cmd/node -program bin/belfry -measures programs -databases sqlite,postgres -slow-rounds 1 $(BENCH_ARGS)
+
 .PHONY: bench-go
 bench-go: ## Run the Go benchmarks (BENCH=name, PKG)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

@@ -26,43 +26,45 @@ type Options struct {
 	Slow      int      // rounds of what takes longer
 	Tuned     Tuning
 
-	Jobs    int           // of a burn-down
-	Singly  time.Duration // enqueueing one by one
-	Probes  int           // of a latency
-	Offer   time.Duration // at each rate tried
-	Steps   int           // rates tried
-	Idle    int           // idle schedules
-	Rest    time.Duration // of an idle node
-	Firing  Firing
-	Running int             // jobs of the node that is killed
-	TTLs    []time.Duration // of its session
-	Horizon Steady
-	Holds   []Horizon // the first is what the others are compared with
-	Watch   Watch
-	Past    int // finished jobs in a history
-	Days    int // over which they ended
-	Now     int // jobs that are burnt beside it
+	Jobs     int           // of a burn-down
+	Singly   time.Duration // enqueueing one by one
+	Probes   int           // of a latency
+	Offer    time.Duration // at each rate tried
+	Steps    int           // rates tried
+	Idle     int           // idle schedules
+	Rest     time.Duration // of an idle node
+	Firing   Firing
+	Running  int             // jobs of the node that is killed
+	TTLs     []time.Duration // of its session
+	Horizon  Steady
+	Holds    []Horizon // the first is what the others are compared with
+	Watch    Watch
+	Programs Programs
+	Past     int // finished jobs in a history
+	Days     int // over which they ended
+	Now      int // jobs that are burnt beside it
 
 	hasty bool // PostgreSQL without fsync, for tests of the measures themselves
 }
 
-// Measures and DatabaseNames are the choices.
+// Measures and DatabaseNames are the choices. The last measure starts a hundred processes, and runs when it is asked for.
 var (
-	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors"}
+	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "programs"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
 // Long is what docs/benchmarks.md shows.
 func Long() Options {
 	return Options{
-		Measures: Measures, Databases: DatabaseNames, Rounds: 5, Slow: 3, Tuned: Tuning{Slots: 500, Prefetch: 1000},
+		Measures: Measures[:len(Measures)-1], Databases: DatabaseNames, Rounds: 5, Slow: 3, Tuned: Tuning{Slots: 500, Prefetch: 1000},
 		Jobs: 100_000, Singly: 5 * time.Second, Probes: 500, Offer: 5 * time.Second, Steps: 6,
 		Idle: 1_000_000, Rest: 10 * time.Second,
 		Firing:  Firing{PerSecond: 1000, Seconds: 20, Burst: 10_000, Gap: 3 * time.Second, Lead: 20 * time.Second},
 		Running: 1000, TTLs: []time.Duration{2 * time.Second, 30 * time.Second},
 		Horizon: Steady{For: time.Minute, Slice: 10 * time.Second, Backlog: 5000}, Holds: Horizons,
-		Watch: Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
-		Past:  10_000_000, Days: 10, Now: 50_000,
+		Watch:    Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
+		Programs: Programs{Workers: []int{1, 10, 100}, Probes: 300, Gap: 250 * time.Millisecond},
+		Past:     10_000_000, Days: 10, Now: 50_000,
 	}
 }
 
@@ -77,6 +79,7 @@ func Short() Options {
 	o.Horizon.For, o.Horizon.Slice, o.Holds = 10*time.Second, 2*time.Second, Horizons[:2]
 	o.Watch.Monitors, o.Watch.Every = 1000, 6*time.Second // the same rate
 	o.Watch.Warm, o.Watch.For, o.Watch.Away, o.Watch.Back = 6*time.Second, 12*time.Second, 12*time.Second, 8*time.Second
+	o.Programs.Workers, o.Programs.Probes = []int{1, 10}, 40
 	o.Past, o.Days, o.Now = 200_000, 2, 5000
 	return o
 }
@@ -121,7 +124,7 @@ func (r *run) measure(ctx context.Context) error {
 		run  func(context.Context) error
 	}{
 		{"work", r.work}, {"bound", r.bound}, {"latency", r.latency}, {"idle", r.idle}, {"firing", r.firing},
-		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors},
+		{"recovery", r.recovery}, {"horizon", r.horizon}, {"history", r.history}, {"monitors", r.monitors}, {"programs", r.programs},
 	} {
 		if !slices.Contains(r.Measures, m.name) {
 			continue
@@ -156,7 +159,9 @@ func (r *run) open(ctx context.Context) error {
 			r.all, r.whole = append(r.all, d), append(r.whole, d)
 		}
 	}
-	built := func(measure string) bool { return measure == "idle" || measure == "recovery" || measure == "monitors" }
+	built := func(measure string) bool {
+		return measure == "idle" || measure == "recovery" || measure == "monitors" || measure == "programs"
+	}
 	if r.Program == "" && slices.ContainsFunc(r.Measures, built) {
 		var err error
 		r.Program, err = Build(ctx, r.dir)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -71,6 +72,19 @@ func options() (bench.Options, error) {
 	flag.DurationVar(&o.Watch.For, "watch", o.Watch.For, "how long they are counted, a multiple of -every")
 	flag.DurationVar(&o.Watch.Away, "away", o.Watch.Away, "how long their node is stopped then")
 	flag.DurationVar(&o.Watch.Back, "back", o.Watch.Back, "how long they are counted after it")
+	flag.Func("workers", "numbers of worker processes of programs, with commas", func(text string) error {
+		o.Programs.Workers = nil
+		for one := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is no number of workers", one)
+			}
+			o.Programs.Workers = append(o.Programs.Workers, n)
+		}
+		return nil
+	})
+	flag.IntVar(&o.Programs.Probes, "program-probes", o.Programs.Probes, "programs whose start is taken")
+	flag.DurationVar(&o.Programs.Gap, "program-gap", o.Programs.Gap, "time between two of them")
 	flag.IntVar(&o.Past, "past", o.Past, "finished jobs in a history")
 	flag.IntVar(&o.Days, "days", o.Days, "days over which they ended")
 	flag.Parse()
@@ -82,7 +96,7 @@ func options() (bench.Options, error) {
 
 // list is a flag with some of the choices.
 func list(to *[]string, name string, choices []string) {
-	flag.Func(name, "some of "+strings.Join(choices, ",")+"; default: all", func(text string) error {
+	flag.Func(name, "some of "+strings.Join(choices, ",")+"; default: all, but for programs", func(text string) error {
 		*to = strings.Split(text, ",")
 		for _, one := range *to {
 			if !slices.Contains(choices, one) {

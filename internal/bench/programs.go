@@ -1,0 +1,286 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/worker/sandbox"
+)
+
+// Programs says how uploaded programs are run on workers elsewhere.
+type Programs struct {
+	Workers []int         // processes of belfry worker beside one server, each with two slots
+	Probes  int           // jobs whose start is taken
+	Gap     time.Duration // between the due times of two of them; at most one for a worker at a time, so that slots are free
+}
+
+// Promised is what users of programs are promised.
+type Promised struct {
+	Start Quantiles     // from the due time to the program's start
+	Again time.Duration // from kill -9 of the worker to the claim of the second attempt
+}
+
+// visitor is uploaded. With an argument it stays.
+const visitor = `package main
+
+import (
+	"os"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		time.Sleep(time.Hour)
+	}
+}
+`
+
+// RunPrograms starts a server and n workers with the settings that a user gets, and measures both promises.
+func RunPrograms(ctx context.Context, d *Database, belfryPath string, n int, p Programs) (out Promised, err error) {
+	s, err := d.NewSite(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	f := &fleet{Site: s, belfry: belfryPath, workers: map[string]*process{}}
+	if f.dir, err = os.MkdirTemp("", "belfry-bench-fleet-"); err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, sandbox.Remove(f.dir)) }()
+	if err := os.Chmod(f.dir, 0o711); err != nil { //nolint:gosec // programs with a user of their own pass through
+		return out, err
+	}
+	server, err := s.serve(belfryPath, "--roles", "api,engine", "--artifacts", filepath.Join(f.dir, "artifacts"))
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	f.url = server.url
+	if f.api, err = httpapi.NewClient(server.url, server.token, httpapi.ClientOptions{}); err != nil {
+		return out, err
+	}
+	defer f.api.CloseIdleConnections()
+	defer f.end()
+	if err := f.prepare(ctx, n); err != nil {
+		return out, err
+	}
+	if out.Start, err = f.startLags(ctx, p); err != nil {
+		return out, err
+	}
+	out.Again, err = f.killOne(ctx)
+	return out, err
+}
+
+// fleet is workers of one server.
+type fleet struct {
+	*Site
+	belfry, url, dir string
+	api              *httpapi.Client
+	workers          map[string]*process // by name
+}
+
+func (f *fleet) end() {
+	for _, w := range f.workers {
+		_ = w.stop() // what it left is removed with the folder
+	}
+}
+
+// prepare uploads the program and waits until all workers serve.
+func (f *fleet) prepare(ctx context.Context, n int) error {
+	source, file := filepath.Join(f.dir, "main.go"), filepath.Join(f.dir, "visitor")
+	if err := os.WriteFile(source, []byte(visitor), 0o600); err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", file, source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, said)
+	}
+	program, err := f.upload(ctx, file)
+	if err != nil {
+		return err
+	}
+	for name, args := range map[string][]string{"visit": nil, "stay": {"stay"}} {
+		g := program
+		g.Args = args
+		if _, err := f.api.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindProgram, Program: &g}); err != nil {
+			return err
+		}
+	}
+	_, secret, err := f.api.CreateToken(ctx, belfry.Token{Name: "fleet", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "token"), []byte(secret), 0o600); err != nil {
+		return err
+	}
+	for range n {
+		if err := f.work(); err != nil {
+			return err
+		}
+	}
+	return f.until(ctx, fmt.Sprintf("%d workers serve", n), func() (bool, error) {
+		ws, err := f.api.Workers(ctx, false)
+		return len(ws) == n, err
+	})
+}
+
+func (f *fleet) upload(ctx context.Context, file string) (g belfry.Program, err error) {
+	content, err := os.Open(file)
+	if err != nil {
+		return g, err
+	}
+	defer func() { _ = content.Close() }() // only read
+	sum := sha256.New()
+	if g.Size, err = io.Copy(sum, content); err != nil {
+		return g, err
+	}
+	g.SHA256, g.Arch = hex.EncodeToString(sum.Sum(nil)), runtime.GOARCH
+	up, err := f.api.CreateArtifact(ctx, belfry.Artifact{Namespace: belfry.DefaultNamespace, SHA256: g.SHA256, Size: g.Size})
+	if err != nil {
+		return g, err
+	}
+	link, err := signed.At(f.url, *up.Link)
+	if err != nil {
+		return g, err
+	}
+	if err := signed.Send(ctx, http.DefaultClient, link, io.NewSectionReader(content, 0, g.Size)); err != nil {
+		return g, err
+	}
+	_, err = f.api.ConfirmArtifact(ctx, belfry.DefaultNamespace, g.SHA256)
+	return g, err
+}
+
+// work starts one more worker. All of them are on one machine and share its state folder.
+func (f *fleet) work() error {
+	name := fmt.Sprintf("worker-%d", len(f.workers)+1)
+	cmd := exec.Command(f.belfry, "worker", "--server", f.url, "--token-file", filepath.Join(f.dir, "token"), "--name", name,
+		"--state-dir", filepath.Join(f.dir, "state"), "--queues", "default=2", "--only-queues", "default")
+	cmd.Dir = f.dir
+	p, err := launch(cmd)
+	if err != nil {
+		return err
+	}
+	go func() { _, _ = io.Copy(io.Discard, p.stdout) }()
+	f.workers[name] = p
+	return nil
+}
+
+// until looks again and again.
+func (f *fleet) until(ctx context.Context, what string, holds func() (bool, error)) error {
+	for {
+		ok, err := holds()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// startLags takes jobs that are due one after the other, and the first of each worker's apart: it fetches the program.
+func (f *fleet) startLags(ctx context.Context, p Programs) (q Quantiles, err error) {
+	first := time.Now().Add(2 * time.Second)
+	jobs := make([]belfry.NewJob, p.Probes)
+	for i := range jobs {
+		jobs[i] = belfry.NewJob{Task: "visit", DueAt: first.Add(time.Duration(i) * p.Gap)}
+	}
+	made, err := f.api.Enqueue(ctx, jobs)
+	if err != nil {
+		return q, err
+	}
+	var lags []time.Duration
+	for _, m := range made {
+		id := m.Job.ID
+		if err := f.until(ctx, fmt.Sprintf("job %d ends", id), func() (bool, error) {
+			j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
+			if err == nil && j.State != belfry.JobSucceeded && j.State.Final() {
+				err = fmt.Errorf("job %d is %s: %s", id, j.State, j.Error)
+			}
+			return j.State == belfry.JobSucceeded, err
+		}); err != nil {
+			return q, err
+		}
+		as, err := f.api.Attempts(ctx, belfry.DefaultNamespace, id)
+		if err != nil {
+			return q, err
+		}
+		lags = append(lags, as[0].StartedAt.Sub(m.Job.DueAt))
+	}
+	return QuantilesOf(lags), nil
+}
+
+// killOne kills the worker of a job that runs. Where there was only one, another takes its place at once.
+func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
+	made, err := f.api.Enqueue(ctx, []belfry.NewJob{{Task: "stay"}})
+	if err != nil {
+		return 0, err
+	}
+	id, worker := made[0].Job.ID, ""
+	if err := f.until(ctx, "the job runs", func() (bool, error) {
+		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
+		if err != nil || j.State != belfry.JobRunning {
+			return false, err
+		}
+		ws, err := f.api.Workers(ctx, false)
+		for _, w := range ws {
+			if w.Session == j.Session {
+				worker = w.Name
+			}
+		}
+		return worker != "", err
+	}); err != nil {
+		return 0, err
+	}
+	killed := time.Now()
+	f.workers[worker].kill()
+	if len(f.workers) == 1 {
+		if err := f.work(); err != nil {
+			return 0, err
+		}
+	}
+	delete(f.workers, worker)
+	err = f.until(ctx, "the second attempt runs", func() (bool, error) {
+		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
+		again = j.ClaimedAt.Sub(killed)
+		return j.State == belfry.JobRunning && j.Attempt == 2, err
+	})
+	if err == nil {
+		_, err = f.api.CancelJobs(ctx, belfry.DefaultNamespace, belfry.Selection{IDs: []int64{id}})
+	}
+	return again, err
+}
+
+// programs is measure 10. It starts many processes, and is run when it is asked for.
+func (r *run) programs(ctx context.Context) error {
+	return r.rounds(ctx, r.Slow, r.whole, func(d *Database) error {
+		for _, n := range r.Programs.Workers {
+			got, err := RunPrograms(ctx, d, r.Program, n, r.Programs)
+			if err != nil {
+				return fmt.Errorf("%d workers: %w", n, err)
+			}
+			name := fmt.Sprintf("programs, %d workers: ", n)
+			r.quantiles(d.Name, name+"due to start", got.Start)
+			r.report.Add(d.Name, name+"kill -9 of the worker to the second attempt", Time, float64(got.Again))
+		}
+		return nil
+	})
+}
