@@ -18,15 +18,16 @@ const tokenNameHint = "use 1 to 128 letters, digits, dots, dashes, underscores, 
 // Token is a right to use the API. Its secret is shown once, when it is made,
 // and kept only as a hash.
 type Token struct {
-	ID         int64     `json:"id" readOnly:"true"`
-	Name       string    `json:"name" doc:"For people"`
-	Namespace  string    `json:"namespace,omitempty" doc:"Where it is valid; * for everywhere; default: default"`
-	Scopes     []Scope   `json:"scopes" doc:"What it may do"`
-	ExpiresAt  time.Time `json:"expires_at,omitzero" doc:"Default: never"`
-	CreatedAt  time.Time `json:"created_at,omitzero" readOnly:"true"`
-	CreatedBy  string    `json:"created_by,omitempty" readOnly:"true"`
-	LastUsedAt time.Time `json:"last_used_at,omitzero" readOnly:"true" doc:"To the minute"`
-	RevokedAt  time.Time `json:"revoked_at,omitzero" readOnly:"true"`
+	ID         int64             `json:"id" readOnly:"true"`
+	Name       string            `json:"name" doc:"For people"`
+	Namespace  string            `json:"namespace,omitempty" doc:"Where it is valid; * for everywhere; default: default"`
+	Scopes     []Scope           `json:"scopes" doc:"What it may do"`
+	Labels     map[string]string `json:"labels,omitempty" doc:"Labels that workers get which use it, before their own"`
+	ExpiresAt  time.Time         `json:"expires_at,omitzero" doc:"Default: never"`
+	CreatedAt  time.Time         `json:"created_at,omitzero" readOnly:"true"`
+	CreatedBy  string            `json:"created_by,omitempty" readOnly:"true"`
+	LastUsedAt time.Time         `json:"last_used_at,omitzero" readOnly:"true" doc:"To the minute"`
+	RevokedAt  time.Time         `json:"revoked_at,omitzero" readOnly:"true"`
 }
 
 // Scope is a right.
@@ -84,6 +85,7 @@ func (t Token) Validate(now time.Time) error {
 			p.add("scopes", string(s), "is not a scope", "one or more of read, operate, admin, worker")
 		}
 	}
+	checkLabels(&p, t.Labels, MaxLabels)
 	if !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now) {
 		p.add("expires_at", t.ExpiresAt.Format(time.RFC3339), "has passed", "")
 	}

@@ -65,9 +65,7 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	// Who was right before may ask again however much others at the same
 	// address guess, which matters behind a proxy.
 	if !known && !g.mayGuess(r.RemoteAddr) {
-		e := belfry.Errorf(belfry.Unavailable, "too many failed attempts to authenticate from this address").
-			WithHint("wait some seconds")
-		return belfry.Token{}, newProblem(http.StatusTooManyRequests, e)
+		return belfry.Token{}, tooManyGuesses()
 	}
 	token, err = g.auth.Authenticate(ctx, secret)
 	if err == nil {
@@ -82,6 +80,12 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	}
 	g.believe(key, token)
 	return token, nil
+}
+
+func tooManyGuesses() error {
+	e := belfry.Errorf(belfry.Unavailable, "too many failed attempts to authenticate from this address").
+		WithHint("wait some seconds")
+	return newProblem(http.StatusTooManyRequests, e)
 }
 
 func bearer(r *http.Request) (string, error) { return bearerOf(r, maxSecret) }

@@ -164,6 +164,7 @@ type ask struct {
 	timeout time.Duration // of each try
 	again   bool          // repeating it does no harm
 	renewal bool
+	token   string // instead of the client's
 }
 
 // do makes the call, repeats it where that helps, and reads the answer into out.
@@ -267,6 +268,9 @@ func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	token := c.token
 	if c.fresh != nil {
 		token = c.fresh()
+	}
+	if a.token != "" {
+		token = a.token
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

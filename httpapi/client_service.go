@@ -340,6 +340,30 @@ func (c *Client) Tokens(ctx context.Context) ([]belfry.Token, error) {
 	return items[belfry.Token](ctx, c, "/v1/tokens", nil)
 }
 
+// CreateJoinToken implements [Tokens].
+func (c *Client) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error) {
+	made, err := put[newJoinToken](ctx, c, http.MethodPost, "/v1/join-tokens", nil, t)
+	return made.Token, made.Secret, err
+}
+
+// RevokeJoinToken implements [Tokens].
+func (c *Client) RevokeJoinToken(ctx context.Context, id int64) error {
+	return c.delete(ctx, numbered("join-tokens", id), nil)
+}
+
+// JoinTokens implements [Tokens].
+func (c *Client) JoinTokens(ctx context.Context) ([]belfry.JoinToken, error) {
+	return items[belfry.JoinToken](ctx, c, "/v1/join-tokens", nil)
+}
+
+// Join implements [Tokens]. It needs no token of the client's. It is not
+// repeated: whether a call without an answer counted is not known.
+func (c *Client) Join(ctx context.Context, secret, machine string) (belfry.Token, string, error) {
+	var made newToken
+	err := c.do(ctx, ask{method: http.MethodPost, path: "/v1/join", body: joining{machine}, token: secret}, &made)
+	return made.Token, made.Secret, err
+}
+
 // Apply implements [Definitions].
 func (c *Client) Apply(ctx context.Context, m belfry.Manifest, o ApplyOptions) (belfry.Applied, error) {
 	query := words("namespace", o.Namespace)

@@ -29,6 +29,7 @@ type endpoint struct {
 	doc     string
 	scope   belfry.Scope  // empty: any token will do
 	attempt bool          // wants the token of the attempt in its path, and no scope
+	join    bool          // wants the secret of a join token, and no scope
 	created bool          // answers 201
 	timeout time.Duration // default: handleTimeout; negative: none
 	maxBody int64         // default: Options.MaxBody
@@ -53,6 +54,7 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", Description: "A token of Belfry: belfry token create"},
+					"join":    {Type: "http", Scheme: "bearer", Description: "A join token: belfry token join create"},
 					"attempt": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "The right to one attempt, which came with its claim"},
 				},
 			},
@@ -170,6 +172,8 @@ func (s *Server) operation(e endpoint) huma.Operation {
 	switch {
 	case e.attempt:
 		scheme, needs = "attempt", "Needs the attempt's own token, which came with its claim."
+	case e.join:
+		scheme, needs = "join", "Needs a join token instead of a token."
 	case e.scope != "":
 		needs, scopes = "Needs the scope "+string(e.scope)+".", []string{string(e.scope)}
 	}
@@ -219,6 +223,9 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 			let = func(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
 				return s.authorizeAttempt(ctx, r)
 			}
+		}
+		if e.join {
+			let = s.authorizeJoin
 		}
 		ctx, err := let(hc.Context(), r, e.scope)
 		if err != nil {

@@ -231,6 +231,20 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			}},
 		{[]any{"DrainWorker", "s1"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DrainWorker(ctx, "s1") }},
+		{[]any{"CreateJoinToken", filled[belfry.JoinToken]()}, pair{filled[belfry.JoinToken](), "secret-of-it"},
+			func(ctx context.Context) (any, error) {
+				made, secret, err := c.CreateJoinToken(ctx, filled[belfry.JoinToken]())
+				return pair{made, secret}, err
+			}},
+		{[]any{"RevokeJoinToken", int64(7)}, nil,
+			func(ctx context.Context) (any, error) { return nil, c.RevokeJoinToken(ctx, 7) }},
+		{[]any{"JoinTokens"}, []belfry.JoinToken{filled[belfry.JoinToken]()},
+			func(ctx context.Context) (any, error) { return c.JoinTokens(ctx) }},
+		{[]any{"Join", "invitation", "m"}, pair{filled[belfry.Token](), "secret-of-it"},
+			func(ctx context.Context) (any, error) {
+				made, secret, err := c.Join(ctx, "invitation", "m")
+				return pair{made, secret}, err
+			}},
 		{[]any{"CreateToken", filled[belfry.Token]()}, pair{filled[belfry.Token](), "secret-of-it"},
 			func(ctx context.Context) (any, error) {
 				made, secret, err := c.CreateToken(ctx, filled[belfry.Token]())

@@ -188,6 +188,7 @@ func (s *Server) routes() {
 	s.queueRoutes()
 	s.workerRoutes()
 	s.tokenRoutes()
+	s.joinRoutes()
 	s.definitionRoutes()
 	s.watchRoutes()
 	s.sessionRoutes()
@@ -300,6 +301,7 @@ type call struct {
 	w     *recorder
 	r     *http.Request
 	token belfry.Token
+	join  string             // secret of a join token, instead of a token, where a machine joins
 	right attempttoken.Right // instead of a token, on the routes of attempts
 }
 

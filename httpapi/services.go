@@ -263,6 +263,13 @@ type Tokens interface {
 	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
 	RevokeToken(ctx context.Context, id int64) error
 	Tokens(ctx context.Context) ([]belfry.Token, error)
+	// CreateJoinToken also returns the secret, which cannot be had again.
+	CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error)
+	RevokeJoinToken(ctx context.Context, id int64) error
+	JoinTokens(ctx context.Context) ([]belfry.JoinToken, error)
+	// Join makes a token for the worker of a machine, and its secret, for
+	// whoever has the secret of a join token. Others get Unauthorized.
+	Join(ctx context.Context, secret, machine string) (belfry.Token, string, error)
 }
 
 // Definitions applies and exports whole sets of definitions.

@@ -56,6 +56,7 @@ func (s *Server) sessionRoutes() {
 			}
 			w.Namespace = ns
 		}
+		w.Has = c.token.Label(w.Has)
 		session, err := s.service.OpenSession(ctx, w)
 		if err == nil {
 			s.sessions.put(session.ID, w.Namespace)

@@ -274,6 +274,20 @@ func (f *fake) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, s
 	made, err := reply[belfry.Token](ctx, f, "CreateToken", t)
 	return made, "secret-of-it", err
 }
+func (f *fake) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (belfry.JoinToken, string, error) {
+	made, err := reply[belfry.JoinToken](ctx, f, "CreateJoinToken", t)
+	return made, "secret-of-it", err
+}
+func (f *fake) RevokeJoinToken(ctx context.Context, id int64) error {
+	return only(reply[none](ctx, f, "RevokeJoinToken", id))
+}
+func (f *fake) JoinTokens(ctx context.Context) ([]belfry.JoinToken, error) {
+	return reply[[]belfry.JoinToken](ctx, f, "JoinTokens")
+}
+func (f *fake) Join(ctx context.Context, secret, machine string) (belfry.Token, string, error) {
+	made, err := reply[belfry.Token](ctx, f, "Join", secret, machine)
+	return made, "secret-of-it", err
+}
 func (f *fake) RevokeToken(ctx context.Context, id int64) error {
 	return only(reply[none](ctx, f, "RevokeToken", id))
 }

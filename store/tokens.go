@@ -22,37 +22,47 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-const tokenColumns = `id, name, namespace, scopes, expires_at, created_at, created_by, last_used_at, revoked_at`
+const tokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
 
 func scanToken(rows Rows) (t belfry.Token, err error) {
-	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Scopes}, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt}, &t.CreatedBy,
+	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, scanDoc{&t.Scopes}, scanDoc{&t.Labels}, scanTime{&t.ExpiresAt}, scanTime{&t.CreatedAt}, &t.CreatedBy,
 		scanTime{&t.LastUsedAt}, scanTime{&t.RevokedAt})
 }
 
 // CreateToken makes a token and answers its secret, which cannot be had again.
 func (s *Store) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error) {
-	t = t.WithDefaults()
-	raw := make([]byte, 32)
-	rand.Read(raw) //nolint:errcheck // never fails, by its documentation
-	secret := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
-	err := s.write(ctx, "create token", func(c *change) error {
-		if err := t.Validate(c.now); err != nil {
-			return err
-		}
-		ids, err := s.sql.NextIDs(ctx, c.tx, "definition", 1)
-		if err != nil {
-			return err
-		}
-		t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, belfry.ActorOf(ctx)
-		if _, err := c.tx.Exec(ctx, `
-			insert into tokens (id, name, namespace, scopes, hash, expires_at, created_at, created_by)
-			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			t.ID, t.Name, t.Namespace, text(t.Scopes), hashSecret(secret), micros(t.ExpiresAt), micros(c.now), t.CreatedBy); err != nil {
-			return err
-		}
-		return c.audit("create", "token", "", strconv.FormatInt(t.ID, 10), "", nil, t)
+	secret := newSecret(secretPrefix)
+	err := s.write(ctx, "create token", func(c *change) (err error) {
+		t, err = c.insertToken(t, secret)
+		return err
 	})
 	return t, secret, err
+}
+
+// newSecret is a secret that nobody guesses.
+func newSecret(prefix string) string {
+	raw := make([]byte, 32)
+	rand.Read(raw) //nolint:errcheck // never fails, by its documentation
+	return prefix + base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error) {
+	t = t.WithDefaults()
+	if err := t.Validate(c.now); err != nil {
+		return t, err
+	}
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "definition", 1)
+	if err != nil {
+		return t, err
+	}
+	t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, belfry.ActorOf(c.ctx)
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into tokens (id, name, namespace, scopes, labels, hash, expires_at, created_at, created_by)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.ID, t.Name, t.Namespace, text(t.Scopes), text(t.Labels), hashSecret(secret), micros(t.ExpiresAt), micros(c.now), t.CreatedBy); err != nil {
+		return t, err
+	}
+	return t, c.audit("create", "token", "", strconv.FormatInt(t.ID, 10), "", nil, t)
 }
 
 // Tokens lists all tokens, revoked ones included, oldest first.

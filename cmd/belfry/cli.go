@@ -44,6 +44,7 @@ type cli struct {
 	texts      map[string]*string // values of configuration flags, by key name
 	began      bool               // the command line was understood
 	stdinTaken bool               // a secret was read from there
+	join       string             // of a worker: its join token
 	loaded     *config.Loaded
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) tokenCmd() *cobra.Command {
-	return noun("token", "Who may use the API", []string{"tokens"}, c.tokenCreate(), c.tokenList(), c.tokenWhoami(), c.tokenRevoke())
+	return noun("token", "Who may use the API", []string{"tokens"}, c.tokenCreate(), c.tokenList(), c.tokenWhoami(), c.tokenRevoke(), c.tokenJoin())
 }
 
 func (c *cli) tokenCreate() *cobra.Command {
@@ -127,7 +127,7 @@ func (c *cli) tokenWhoami() *cobra.Command {
 				return err
 			}
 			return c.emit(t, func(w io.Writer) {
-				c.pairs(w, "name", t.Name, "namespace", t.Namespace, "scopes", scopesText(t), "expires", ago(t.ExpiresAt, s.now), "server", s.where)
+				c.pairs(w, "name", t.Name, "namespace", t.Namespace, "scopes", scopesText(t), "labels", entries(t.Labels, "="), "expires", ago(t.ExpiresAt, s.now), "server", s.where)
 			})
 		}),
 	}

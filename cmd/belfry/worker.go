@@ -16,7 +16,8 @@ func (c *cli) workerCmd() *cobra.Command {
 	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerShow(), c.workerDrain(), c.workerInit(), c.workerMain())
 	cmd.Long = `Run a worker on this machine, for a server elsewhere. It needs the server's URL
 and a token with the scope worker, and no database credentials. A token with
-the scope read besides lets it see queues that are created later.`
+the scope read besides lets it see queues that are created later. With --join the
+machine gets its own, the first time.`
 	cmd.Example = `  belfry token create build-1 --scope worker,read --for '*' > worker.token
   belfry worker --server https://belfry.example.com --token-file worker.token --allow-commands
   belfry worker list`
@@ -28,6 +29,7 @@ the scope read besides lets it see queues that are created later.`
 		return c.remoteWorker(cmd.Context(), l)
 	}
 	c.configFlags(cmd.Flags(), "worker")
+	cmd.Flags().StringVar(&c.join, "join", "", "join token, exchanged once for a token of this machine's that is kept in its state folder; @FILE reads it from a file; also BELFRY_JOIN")
 	return cmd
 }
 
@@ -42,7 +44,7 @@ func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
 
 // workers are those of a machine that has a server elsewhere.
 func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, error) {
-	token, err := clientToken(l)
+	token, err := c.workerToken(ctx, l)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// newJoinToken is a join token and its secret, which is shown this once.
+type newJoinToken struct {
+	Token  belfry.JoinToken `json:"token"`
+	Secret string           `json:"secret" doc:"Keep it; it cannot be had again"`
+}
+
+// joining is who joins.
+type joining struct {
+	Name string `json:"name" doc:"What the machine is called; its token gets the same name"`
+}
+
+func (s *Server) joinRoutes() {
+	type joinTokenList struct {
+		Items []belfry.JoinToken `json:"items"`
+	}
+	serve(s, endpoint{
+		id: "join-token-list", method: http.MethodGet, path: "/v1/join-tokens", scope: belfry.ScopeAdmin,
+		summary: "List join tokens, without their secrets",
+		doc:     "A token for one namespace sees those for the same.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (joinTokenList, error) {
+		items, err := s.service.JoinTokens(ctx)
+		if own := c.token.Namespace; own != belfry.AnyNamespace {
+			items = slices.DeleteFunc(items, func(t belfry.JoinToken) bool { return t.Namespace != own })
+		}
+		return joinTokenList{list(items)}, err
+	})
+
+	serveBody(s, endpoint{
+		id: "join-token-create", method: http.MethodPost, path: "/v1/join-tokens", scope: belfry.ScopeAdmin, created: true,
+		summary: "Create a join token, with which machines get tokens for workers",
+		doc:     "The secret is answered this once. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, _ *struct{}, t belfry.JoinToken) (newJoinToken, error) {
+		if err := everywhere(c.token, "join tokens"); err != nil {
+			return newJoinToken{}, err
+		}
+		made, secret, err := s.service.CreateJoinToken(ctx, t)
+		return newJoinToken{Token: made, Secret: secret}, err
+	})
+
+	type byID struct {
+		ID int64 `path:"id" minimum:"1"`
+	}
+	serve(s, endpoint{
+		id: "join-token-revoke", method: http.MethodDelete, path: "/v1/join-tokens/{id}", scope: belfry.ScopeAdmin,
+		summary: "Revoke a join token",
+		doc:     "The tokens that machines got by it stay good. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, in *byID) (none, error) {
+		if err := everywhere(c.token, "join tokens"); err != nil {
+			return none{}, err
+		}
+		return none{}, s.service.RevokeJoinToken(ctx, in.ID)
+	})
+
+	serveBody(s, endpoint{
+		id: "join-machine", method: http.MethodPost, path: "/v1/join", join: true, created: true,
+		summary: "Get a token for the worker of a machine",
+		doc:     "Counts as a use of the join token. The token has the scope worker; its secret is answered this once.",
+	}, func(ctx context.Context, c *call, _ *struct{}, who joining) (newToken, error) {
+		made, secret, err := s.service.Join(ctx, c.join, who.Name)
+		if belfry.CodeOf(err) == belfry.Unauthorized {
+			s.guard.failed(c.r.RemoteAddr)
+			return newToken{}, notLetIn(err)
+		}
+		return newToken{Token: made, Secret: secret}, err
+	})
+}
+
+// authorizeJoin lets a request in that carries something like a join token, as
+// long as not too many were wrong. Whether it is one is found out in the
+// transaction that counts its use.
+func (s *Server) authorizeJoin(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
+	secret, err := bearer(r)
+	if err != nil {
+		return ctx, notLetIn(err)
+	}
+	if !s.guard.mayGuess(r.RemoteAddr) {
+		return ctx, tooManyGuesses()
+	}
+	callOf(ctx).join = secret
+	return ctx, nil
+}
