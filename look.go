@@ -71,6 +71,10 @@ type Ahead struct {
 	From      time.Time     // default: now
 	Within    time.Duration // default: 24h; at most 31 days
 	Limit     int           // most entries; default: 200; at most 10,000
+
+	// Of a forecast:
+	Zone   string // whose hours to count in; default: UTC
+	ByHour bool   // leave out minutes, but for the busiest
 }
 
 // Limits of looking ahead.
@@ -100,11 +104,4 @@ func (a Ahead) Validate() error {
 		p.addf("limit", a.Limit, "is outside 1 to %d", MaxAheadRows)
 	}
 	return p.err("look ahead")
-}
-
-// Forecast is how many runs are planned to start in each minute in which any
-// does.
-type Forecast struct {
-	Loads   []Load `json:"loads"`
-	Partial bool   `json:"partial,omitempty" doc:"There were more runs than could be counted; what is there is right up to the last minute"`
 }

@@ -228,10 +228,3 @@ func DiffTimes(before Schedule, beforePlan Plan, after Schedule, afterPlan Plan,
 func (plan Plan) has(s Schedule, t time.Time) bool {
 	return plan.next(s, t.Add(-time.Microsecond)).Equal(t)
 }
-
-// Load is how many runs are planned to start in one minute.
-type Load struct {
-	Minute    time.Time `json:"minute"`
-	Starts    int       `json:"starts"`
-	Schedules []string  `json:"schedules,omitempty" doc:"Up to ten of them"`
-}

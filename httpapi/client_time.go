@@ -101,8 +101,12 @@ func (c *Client) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming,
 
 // Forecast implements [Lookout]. The limit does not count for it.
 func (c *Client) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
+	by := ""
+	if a.ByHour {
+		by = "hour"
+	}
 	return get[belfry.Forecast](ctx, c, "/v1/forecast", words(
-		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within)))
+		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "zone", a.Zone, "by", by))
 }
 
 // Next is up to n nominal times of a schedule after from, and what becomes of

@@ -72,20 +72,28 @@ func (s *Server) lookRoutes() {
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		From      time.Time `query:"from" doc:"Begin of the span; default: now"`
 		Within    string    `query:"within" doc:"Length of the span, such as 24h or 7d; default: 24h; at most 31d"`
+		Zone      string    `query:"zone" doc:"Whose hours to count in, such as Europe/Sofia; default: UTC"`
+		By        string    `query:"by" enum:"minute,hour" doc:"hour leaves out minutes, but for the busiest; default: minute"`
 	}
 	serve(s, endpoint{
 		id: "schedule-forecast", method: http.MethodGet, path: "/v1/forecast", scope: belfry.ScopeRead,
-		summary: "Count the planned starts of each minute within a span",
-		doc:     "It shows where schedules collide. Minutes in which nothing starts are left out.",
+		summary: "Count the planned starts of each minute and hour within a span",
+		doc: "It shows where schedules collide. What is empty is left out. With more than 8000 schedules it is partial: those that are due first are counted, " +
+			"and what starts after until is at least what is said.",
 	}, func(ctx context.Context, c *call, in *counting) (belfry.Forecast, error) {
 		a, err := ahead(c, in.Namespace, in.From, in.Within, 0)
 		if err != nil {
 			return belfry.Forecast{}, err
 		}
+		a.Zone, a.ByHour = in.Zone, in.By == "hour"
 		f, err := s.service.Forecast(ctx, a)
-		f.Loads = list(f.Loads)
-		return f, err
+		return fullForecast(f), err
 	})
+}
+
+func fullForecast(f belfry.Forecast) belfry.Forecast {
+	f.Loads, f.Hours, f.Busiest = list(f.Loads), list(f.Hours), list(f.Busiest)
+	return f
 }
 
 // ownLook checks a query and binds it, and its draft, to the namespace that

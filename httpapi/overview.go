@@ -25,6 +25,7 @@ func (s *Server) historyRoutes() {
 		o, err := s.service.Overview(ctx, ns)
 		o.Running, o.Failed, o.Queues, o.Minutes = list(o.Running), list(o.Failed), list(o.Queues), list(o.Minutes)
 		o.Next, o.Incidents, o.Workers = list(o.Next), list(o.Incidents), list(o.Workers)
+		o.Ahead = fullForecast(o.Ahead)
 		return o, err
 	})
 

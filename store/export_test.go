@@ -1,6 +1,11 @@
 package store
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
 
 // LooksAreDear makes passes of [Store.FireDue] begin at the mark from now on, or
 // look everywhere once.
@@ -11,4 +16,17 @@ func (s *Store) LooksAreDear(dear bool) {
 	if dear {
 		s.due.lookAgain = time.Now().Add(time.Hour)
 	}
+}
+
+// ForecastOf is [Store.Forecast] that looks at so many schedules.
+func (s *Store) ForecastOf(ctx context.Context, a belfry.Ahead, rows int) (f belfry.Forecast, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return f, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		f, err = s.forecast(ctx, tx, a.WithDefaults(now), rows)
+		return err
+	})
+	return f, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -86,111 +85,87 @@ func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belf
 }
 
 // Upcoming lists what all schedules of a namespace will do within a span,
-// soonest first.
+// soonest first. It reads about as many schedules as it lists runs, and where
+// most of them run earlier than asked for, no more than maxUpcoming.
 func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Coming, err error) {
-	out = []belfry.Coming{}
-	a = a.WithDefaults(a.From)
-	err = s.ahead(ctx, a, func(sc belfry.Schedule, plan belfry.Plan, t time.Time) bool {
-		out = append(out, sc.ComingAt(plan, t))
-		return len(out) < a.Limit
-	})
-	return out, err
-}
-
-// maxForecast bounds the runs that a forecast counts.
-const maxForecast = 500_000
-
-// Forecast counts the starts of each minute within a span, jitter and
-// calendars included, so that people see where they collide.
-func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Forecast, err error) {
-	loads := map[time.Time]*belfry.Load{}
-	n, last := 0, time.Time{}
-	err = s.ahead(ctx, a, func(sc belfry.Schedule, plan belfry.Plan, t time.Time) bool {
-		start := t
-		if sc.Jitter > 0 || len(sc.Calendars()) > 0 {
-			start = sc.ComingAt(plan, t).DueAt
-		}
-		if minute := start.UTC().Truncate(time.Minute); !start.IsZero() {
-			l := loads[minute]
-			if l == nil {
-				l = &belfry.Load{Minute: minute}
-				loads[minute] = l
-			}
-			l.Starts++
-			if len(l.Schedules) < 10 && !slices.Contains(l.Schedules, sc.Name) {
-				l.Schedules = append(l.Schedules, sc.Name)
-			}
-		}
-		n++
-		last, out.Partial = t, n >= maxForecast
-		return !out.Partial
-	})
-	out.Loads = []belfry.Load{}
-	for _, l := range loads {
-		if !out.Partial || !l.Minute.After(last) {
-			out.Loads = append(out.Loads, *l)
-		}
-	}
-	slices.SortFunc(out.Loads, func(a, b belfry.Load) int { return a.Minute.Compare(b.Minute) })
-	return out, err
-}
-
-// ahead visits the nominal times of all active schedules within a span in
-// their order, until visit has enough. Only schedules that are due within the
-// span are read; those from the finish have no planned times but the next.
-func (s *Store) ahead(ctx context.Context, a belfry.Ahead, visit func(belfry.Schedule, belfry.Plan, time.Time) bool) error {
 	now, err := s.Now(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a = a.WithDefaults(now)
 	if err := a.Validate(); err != nil {
-		return err
+		return nil, err
 	}
-	until := a.From.Add(a.Within)
-	return s.db.Read(ctx, func(tx Tx) error {
-		w := &where{}
-		w.and("s.next_at <= ?", micros(until))
-		w.namespace("s.namespace", a.Namespace)
-		rows, err := collect(ctx, tx, scanSchedule, `
-			select `+scheduleColumns+`
-			from schedules s
-			where s.next_at > 0 and `+w.sql()+`
-			order by s.next_at
-			limit `+strconv.Itoa(maxAheadSchedules), w.args...)
-		if err != nil {
-			return err
-		}
-		var q comingQueue
-		for _, r := range rows {
-			plan, err := s.planOf(ctx, tx, r.Schedule)
+	err = s.db.Read(ctx, func(tx Tx) error {
+		most := max(maxUpcoming, a.Limit)
+		for rows := min(a.Limit+lookFirst, most); ; rows = min(rows*4, most) {
+			due, behind, err := dueFirst(ctx, tx, a, rows, scheduleColumns, scanSchedule)
 			if err != nil {
 				return err
 			}
-			next := firstComing(r.Schedule, plan, a.From)
-			if !next.IsZero() && !next.After(until) {
-				q = append(q, coming{r.Schedule, plan, next, r.MaxRuns - r.Runs})
+			if out, err = s.merge(ctx, tx, a, due); err != nil {
+				return err
 			}
-		}
-		heap.Init(&q)
-		for len(q) > 0 && ctx.Err() == nil {
-			if !visit(q[0].sc, q[0].plan, q[0].at) {
+			if behind.IsZero() || rows == most || len(out) == a.Limit && !out[len(out)-1].Nominal.After(behind) {
 				return nil
 			}
-			next := firstComing(q[0].sc, q[0].plan, q[0].at)
-			if q[0].left--; next.IsZero() || next.After(until) || q[0].sc.MaxRuns > 0 && q[0].left <= 0 && len(q[0].sc.Calendars()) == 0 {
-				heap.Pop(&q)
-				continue
-			}
-			q[0].at = next
-			heap.Fix(&q, 0)
 		}
-		return ctx.Err()
 	})
+	return out, err
 }
 
-// maxAheadSchedules bounds the schedules that one look ahead reads.
-const maxAheadSchedules = 100_000
+// merge walks the times of schedules in their order.
+func (s *Store) merge(ctx context.Context, tx Tx, a belfry.Ahead, rows []scheduleRow) ([]belfry.Coming, error) {
+	out, until := []belfry.Coming{}, a.From.Add(a.Within)
+	var q comingQueue
+	for _, r := range rows {
+		plan, err := s.planOf(ctx, tx, r.Schedule)
+		if err != nil {
+			return nil, err
+		}
+		next := firstComing(r.Schedule, plan, a.From)
+		if !next.IsZero() && !next.After(until) {
+			q = append(q, coming{r.Schedule, plan, next, r.MaxRuns - r.Runs})
+		}
+	}
+	heap.Init(&q)
+	for len(q) > 0 && len(out) < a.Limit && ctx.Err() == nil {
+		out = append(out, q[0].sc.ComingAt(q[0].plan, q[0].at))
+		next := firstComing(q[0].sc, q[0].plan, q[0].at)
+		if q[0].left--; next.IsZero() || next.After(until) || q[0].sc.MaxRuns > 0 && q[0].left <= 0 && len(q[0].sc.Calendars()) == 0 {
+			heap.Pop(&q)
+			continue
+		}
+		q[0].at = next
+		heap.Fix(&q, 0)
+	}
+	return out, ctx.Err()
+}
+
+// How many schedules one look ahead reads at most. A forecast takes less of each.
+const (
+	maxUpcoming = 5_000
+	maxForecast = 8_000
+)
+
+// dueFirst reads those schedules of a namespace that are due within a span, of
+// the first n of all. What it answers besides is when those behind are due at
+// the earliest; zero: there are none. Those from the finish have no planned
+// times but the next.
+func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
+	w := &where{}
+	w.and("next_at > 0 and next_at <= ?", micros(a.From.Add(a.Within)))
+	soonest := ` from schedules where ` + w.sql() + ` order by next_at limit `
+	at, _, err := first(ctx, tx, scanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), w.args...)
+	if err != nil {
+		return nil, behind, err
+	}
+	soonest = `(select *` + soonest + strconv.Itoa(n) + `) as s`
+	w.conds = nil
+	w.namespace("s.namespace", a.Namespace)
+	rows, err = collect(ctx, tx, scan, `select `+columns+` from `+soonest+` where `+w.sql(), w.args...)
+	return rows, instant(at), err
+}
 
 func firstComing(sc belfry.Schedule, plan belfry.Plan, from time.Time) time.Time {
 	var planned time.Time

@@ -15,6 +15,7 @@ const (
 	overviewRows   = 20
 	overviewQueues = 100
 	overviewLeases = 1000
+	overviewAhead  = 2000 // schedules, for the next 24 hours
 )
 
 // Overview is the state of things in one answer. Each of its statements walks
@@ -29,7 +30,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o belfry.Overvi
 	err = s.db.Read(ctx, func(tx Tx) error {
 		o = belfry.Overview{Now: h.Now, ScheduleLag: belfry.Duration(h.ScheduleLag)}
 		for _, part := range []func(context.Context, Tx, string, *belfry.Overview) error{
-			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewIncidents,
+			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewAhead, s.overviewIncidents,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {
 				return err
@@ -166,6 +167,11 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 	if o.Next == nil {
 		o.Next = []belfry.Next{}
 	}
+	return err
+}
+
+func (s *Store) overviewAhead(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {
+	o.Ahead, err = s.forecast(ctx, tx, belfry.Ahead{Namespace: namespace, ByHour: true}.WithDefaults(o.Now), overviewAhead)
 	return err
 }
 

@@ -298,6 +298,6 @@ func (c *cli) drawForecast(w io.Writer, fc belfry.Forecast, top int) {
 	}
 	fmt.Fprintf(c.stderr, "%d runs in %d minutes\n", total, len(fc.Loads))
 	if fc.Partial {
-		fmt.Fprintln(c.stderr, "there were more runs than could be counted; look at a shorter span")
+		fmt.Fprintf(c.stderr, "the %d schedules that are due first were counted, and there are more: from %s on there are at least so many\n", fc.Schedules, stamp(fc.Until))
 	}
 }

@@ -113,6 +113,46 @@ func init() {
 		want(b, "named", len(f.Loads[0].Schedules), 10)
 	})
 
+	add("a forecast by hour, in a zone, names those that start most often, and counts schedules of one rule as each", func(b *bench) {
+		b.task("t")
+		for i := range 12 {
+			b.schedule(fmt.Sprintf("s%02d", i), "t", cron("30 12 * * *"))
+		}
+		b.schedule("tens", "t", cron("*/10 * * * *"))
+		b.schedule("hashed", "t", cron("H * * * *"))
+		b.schedule("thrice", "t", cron("*/7 * * * *"), func(s *belfry.Schedule) { s.MaxRuns = 3 })
+		b.schedule("seconds", "t", cron("* * * * * *"), func(s *belfry.Schedule) { s.End = Epoch.Add(5 * time.Second) })
+		a := belfry.Ahead{Within: 90 * time.Minute, ByHour: true}
+		f := must(b.st.Forecast(b.ctx, a))(b)
+		want(b, "schedules", f.Schedules, 16)
+		want(b, "minutes", len(f.Loads), 0)
+		busy := f.Busiest[0]
+		want(b, "busiest", fmt.Sprint(busy.Minute.Sub(Epoch), busy.Starts, len(busy.Schedules)), "30m0s 13 10")
+		var hours []string
+		for _, h := range f.Hours {
+			text := fmt.Sprintf("%s %d most %d at %s:", belfry.Duration(h.Hour.Sub(Epoch)), h.Starts, h.Most, belfry.Duration(h.Minute.Sub(Epoch)))
+			for _, top := range h.Top {
+				text += fmt.Sprintf(" %s/%s %d", top.Namespace, top.Schedule, top.Starts)
+			}
+			hours = append(hours, text)
+		}
+		want(b, "hours", len(hours), 2)
+		if !strings.HasPrefix(hours[0], "0s 26 most 13 at 30m: default/seconds 5 default/tens 5 default/thrice 3 default/hashed 1 default/s00 1") &&
+			!strings.HasPrefix(hours[0], "0s 27 most 13 at 30m: default/seconds 5 default/tens 5 default/thrice 3 default/hashed 1 default/s00 1") {
+			b.Fatalf("%q", hours)
+		}
+		a.Zone = "Asia/Kolkata" // half an hour beside the others
+		f = must(b.st.Forecast(b.ctx, a))(b)
+		want(b, "the first hour of India", f.Hours[0].Hour, Epoch.Add(-30*time.Minute))
+		want(b, "the second", f.Hours[1].Hour, Epoch.Add(30*time.Minute))
+		a.Zone = "Mars/Olympus"
+		_, err := b.st.Forecast(b.ctx, a)
+		wantCode(b, err, belfry.Invalid, "zone")
+		o := must(b.st.Overview(b.ctx, "default"))(b)
+		want(b, "the overview is of 24 hours", len(o.Ahead.Hours), 25)
+		want(b, "counted", o.Ahead.Schedules, 16)
+	})
+
 	add("a look at a saved schedule: sentences, next times, and why a time is or is not one of them", func(b *bench) {
 		b.task("t")
 		b.calendar("lunch", "* 12:20-12:30")

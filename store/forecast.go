@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// maxStarts bounds the times that one forecast works out.
+const maxStarts = 100_000
+
+// Forecast counts the starts of each minute and hour within a span, jitter and
+// calendars included, so that people see where they collide. It looks at the
+// schedules that are due first. Those whose times are the same are worked out
+// once: most of a million are a few hundred rules.
+func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Forecast, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	a = a.WithDefaults(now)
+	if err := a.Validate(); err != nil {
+		return out, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		out, err = s.forecast(ctx, tx, a, maxForecast)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (out belfry.Forecast, err error) {
+	loads, err := belfry.NewLoads(a.Zone)
+	if err != nil {
+		return out, err
+	}
+	due, behind, err := dueFirst(ctx, tx, a, rows, timedColumns, scanTimed)
+	if err != nil {
+		return out, err
+	}
+	sooner := func(t time.Time) {
+		if behind.IsZero() || t.Before(behind) {
+			behind = t
+		}
+	}
+	left := maxStarts
+	groups, own := alike(due)
+	for _, g := range append(groups, own...) {
+		if left <= 0 {
+			sooner(g.next)
+			continue
+		}
+		times, err := s.starts(ctx, tx, g.one, a, left)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return out, err
+		}
+		if left -= len(times); left == 0 {
+			sooner(times[len(times)-1])
+		}
+		out.Schedules += g.n
+		loads.Add(times, g.n, g.named)
+	}
+	n := out.Schedules
+	out = loads.Forecast(a.ByHour)
+	out.Schedules, out.Partial, out.Until = n, !behind.IsZero(), behind
+	return out, nil
+}
+
+// starts are when a schedule starts within a span, no more than most. Jitter and
+// calendars may move one behind its end.
+func (s *Store) starts(ctx context.Context, tx Tx, t timed, a belfry.Ahead, most int) (times []time.Time, err error) {
+	var sc belfry.Schedule
+	if err := json.Unmarshal([]byte(t.doc), &sc); err != nil {
+		return nil, err
+	}
+	sc.ID, sc.Namespace, sc.Name, sc.FinishAt, sc.Runs = t.id, t.Namespace, t.Schedule, t.finishAt, t.runs
+	plan, err := s.planOf(ctx, tx, sc)
+	if err != nil {
+		return nil, err
+	}
+	until, moved := a.From.Add(a.Within), sc.Jitter > 0 || len(sc.Calendars()) > 0
+	for at := firstComing(sc, plan, a.From); !at.IsZero() && !at.After(until) && len(times) < most; at = firstComing(sc, plan, at) {
+		start := at
+		if moved {
+			start = sc.ComingAt(plan, at).DueAt
+		}
+		if start.IsZero() {
+			continue
+		}
+		times = append(times, start)
+		if sc.MaxRuns > 0 && int64(len(times)) >= sc.MaxRuns-sc.Runs {
+			break
+		}
+	}
+	return times, nil
+}
+
+// timed is a schedule with what its times depend on.
+type timed struct {
+	belfry.LoadOf
+	id, runs       int64
+	doc            string
+	next, finishAt time.Time
+}
+
+const timedColumns = `s.id, s.namespace, s.name, s.doc, s.next_at, s.finish_at, s.runs`
+
+func scanTimed(r Rows) (t timed, err error) {
+	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, scanTime{&t.next}, scanTime{&t.finishAt}, &t.runs)
+}
+
+// timedGroup is schedules with the same times.
+type timedGroup struct {
+	one   timed
+	n     int
+	next  time.Time
+	named []belfry.LoadOf // some of them
+}
+
+// timing are the parts of a schedule that its times depend on, as they are kept.
+type timing struct {
+	Rules    json.RawMessage `json:"rules"`
+	Zone     string          `json:"zone"`
+	Gap      string          `json:"dst_gap"`
+	Fold     string          `json:"dst_fold"`
+	Start    string          `json:"start"`
+	End      string          `json:"end"`
+	MaxRuns  int64           `json:"max_runs"`
+	Jitter   json.RawMessage `json:"jitter"`
+	Blackout []string        `json:"blackout"`
+	Within   []string        `json:"within"`
+}
+
+// alike puts schedules together that have the same times, and leaves others,
+// whose times depend on more, to themselves.
+func alike(due []timed) (groups, own []*timedGroup) {
+	type key struct{ rules, zone, gap, fold, start, end string }
+	known := map[key]*timedGroup{}
+	shared := map[string]bool{}
+	for _, t := range due {
+		g := &timedGroup{one: t, n: 1, next: t.next, named: []belfry.LoadOf{t.LoadOf}}
+		var of timing
+		if err := json.Unmarshal([]byte(t.doc), &of); err != nil || of.MaxRuns+int64(len(of.Jitter)+len(of.Blackout)+len(of.Within)) > 0 || !t.finishAt.IsZero() {
+			own = append(own, g)
+			continue
+		}
+		k := key{string(of.Rules), of.Zone, of.Gap, of.Fold, of.Start, of.End}
+		if _, seen := shared[k.rules+k.start]; !seen {
+			var sc belfry.Schedule
+			shared[k.rules+k.start] = json.Unmarshal([]byte(t.doc), &sc) == nil && !sc.OwnTimes()
+		}
+		same := known[k]
+		switch {
+		case !shared[k.rules+k.start]:
+			own = append(own, g)
+		case same == nil:
+			known[k] = g
+			groups = append(groups, g)
+		default:
+			same.n++
+			if t.next.Before(same.next) {
+				same.next = t.next
+			}
+			if len(same.named) < maxNamed {
+				same.named = append(same.named, t.LoadOf)
+			}
+		}
+	}
+	return groups, own
+}
+
+// maxNamed is how many of a group are named at most.
+const maxNamed = 10

@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, st *store.Store) {
+		ctx := t.Context()
+		if err := st.EnsureFuncs(ctx, "", []string{"t"}); err != nil {
+			t.Fatal(err)
+		}
+		day := time.Now().UTC().Truncate(24 * time.Hour).Add(72 * time.Hour)
+		a := belfry.Ahead{From: day, Within: 24 * time.Hour}
+		for i := range 6 {
+			_, err := st.CreateSchedule(ctx, belfry.Schedule{Name: fmt.Sprint("s", i), Task: "t", Start: day, Rules: []belfry.Rule{{Cron: fmt.Sprintf("0 %d * * *", 1+i)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []struct {
+			rows, schedules, starts int
+			partial                 bool
+			until                   time.Time
+		}{{6, 6, 6, false, time.Time{}}, {4, 4, 4, true, day.Add(5 * time.Hour)}, {1, 1, 1, true, day.Add(2 * time.Hour)}} {
+			f, err := st.ForecastOf(ctx, a, want.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Schedules != want.schedules || len(f.Loads) != want.starts || f.Partial != want.partial || !f.Until.Equal(want.until) {
+				t.Errorf("of %d rows: %+v", want.rows, f)
+			}
+		}
+		// One that starts each second is too much by itself.
+		_, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "seconds", Task: "t", Start: day, Rules: []belfry.Rule{{Cron: "* * * * * *"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Within = 7 * 24 * time.Hour
+		f, err := st.Forecast(ctx, a)
+		if err != nil || !f.Partial || f.Until.Before(day) || !f.Until.Before(day.Add(a.Within)) {
+			t.Errorf("%t until %s, %v", f.Partial, f.Until, err)
+		}
+	})
+}
