@@ -407,3 +407,8 @@ func (c *Client) Events(ctx context.Context, namespace, cursor string, wait time
 func (c *Client) Health(ctx context.Context) (belfry.Health, error) {
 	return get[belfry.Health](ctx, c, "/v1/health", nil)
 }
+
+// DatabaseHealth implements [Health].
+func (c *Client) DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error) {
+	return get[belfry.DatabaseHealth](ctx, c, "/v1/database", nil)
+}

@@ -21,6 +21,19 @@ func (s *Server) healthRoutes() {
 	}, func(ctx context.Context, _ *call, _ *struct{}) (belfry.Health, error) {
 		return s.service.Health(ctx)
 	})
+
+	serve(s, endpoint{
+		id: "database-show", method: http.MethodGet, path: "/v1/database", scope: belfry.ScopeAdmin,
+		summary: "Show the state of the database: its size, backlog, dead rows, old transactions, and what to do about them",
+		doc:     "Nothing is counted: numbers of rows are estimates. No text of any statement is shown. Needs a token for all namespaces.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.DatabaseHealth, error) {
+		if err := everywhere(c.token, "database health"); err != nil {
+			return belfry.DatabaseHealth{}, err
+		}
+		d, err := s.service.DatabaseHealth(ctx)
+		d.Tables, d.Checks = list(d.Tables), list(d.Checks)
+		return d, err
+	})
 }
 
 // alive answers as long as the process does.

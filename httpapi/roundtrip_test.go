@@ -271,6 +271,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			}},
 		{[]any{"Health"}, filled[belfry.Health](),
 			func(ctx context.Context) (any, error) { return c.Health(ctx) }},
+		{[]any{"DatabaseHealth"}, filled[belfry.DatabaseHealth](),
+			func(ctx context.Context) (any, error) { return c.DatabaseHealth(ctx) }},
 		{[]any{"OpenSession", worker}, filled[belfry.Session](),
 			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
 		{[]any{"Claim", belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)}}, filled[belfry.Claim](),

@@ -306,6 +306,8 @@ type Authenticator interface {
 // Health says whether the database answers and what state it is in.
 type Health interface {
 	Health(ctx context.Context) (belfry.Health, error)
+	// DatabaseHealth is what an operator asks when jobs get slow.
+	DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error)
 }
 
 // Service is everything the API serves. [belfry.Broker] is the workers' part.

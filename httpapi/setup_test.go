@@ -310,6 +310,9 @@ func (f *fake) Events(ctx context.Context, ns, cursor string, wait time.Duration
 func (f *fake) Health(ctx context.Context) (belfry.Health, error) {
 	return reply[belfry.Health](ctx, f, "Health")
 }
+func (f *fake) DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error) {
+	return reply[belfry.DatabaseHealth](ctx, f, "DatabaseHealth")
+}
 func (f *fake) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Session, error) {
 	return reply[belfry.Session](ctx, f, "OpenSession", w)
 }

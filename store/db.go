@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/belfry-run/belfry"
 )
 
 // DB is a database with one way to read and one to write. Packages sqlite and
@@ -29,6 +31,8 @@ type DB interface {
 	Schema(ctx context.Context) (have, want int64, err error)
 	// Skew is this node's clock less the one that decides.
 	Skew(ctx context.Context) (time.Duration, error)
+	// Inspect fills the parts of a database's health that only it knows.
+	Inspect(ctx context.Context) (belfry.DatabaseHealth, error)
 	// Prune removes what retention no longer keeps and prepares the room for
 	// what comes. It does a bounded part and reports whether there is more.
 	Prune(ctx context.Context, k Keep) (more bool, err error)

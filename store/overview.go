@@ -126,13 +126,12 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 				l.Rate.Add(m.JobMinute)
 			}
 		}
-		const ready = ` from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id)`
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+ready+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+unleased+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
 		if err != nil {
 			return err
 		}
 		l.Ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
-		since, _, err := first(ctx, tx, scanInt, `select ready_at`+ready+` order by priority desc, ready_at, id limit 1`, q.Name)
+		since, err := firstReady(ctx, tx, q.Name)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,9 @@ clocks, wake-ups, lag, workers, and one canary job on each queue, which must be
 claimed and settled within a stated time. Exits with 1 and says what to do when
 something is wrong.
 
-Needs a token with the scopes read and operate.`,
+Needs a token with the scopes read and operate; with admin, for all namespaces,
+it looks into the database too: backlog, history, dead rows, old transactions,
+connections, and what holds the write-ahead log.`,
 		Example: `  belfry doctor
   belfry doctor --canary-only --queue default --within 5s -o json`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
@@ -89,7 +91,26 @@ func (c *cli) examine(ctx context.Context, s *conn) []finding {
 	}
 	answer := good("database", "%s, answered in %s", h.Database, span(took))
 	answer.Took = took
-	return []finding{server, answer, schemaFinding(h), c.clockFinding(h, begun, took), nodeClock(h), wakeupFinding(h), lagFinding(h), workerFinding(h)}
+	return append([]finding{server, answer, schemaFinding(h), c.clockFinding(h, begun, took), nodeClock(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
+		databaseFindings(ctx, s)...)
+}
+
+// databaseFindings are what the database says about itself. Schedules were
+// looked at already.
+func databaseFindings(ctx context.Context, s *conn) (found []finding) {
+	d, err := s.DatabaseHealth(ctx)
+	switch {
+	case belfry.CodeOf(err) == belfry.Forbidden:
+		return []finding{good("inside the database", "not looked at, which needs a token with the scope admin for namespace *")}
+	case err != nil:
+		return []finding{bad("inside the database", "see the server's log", "%s", err)}
+	}
+	for _, c := range d.Checks {
+		if c.Name != "schedules" {
+			found = append(found, finding{Check: c})
+		}
+	}
+	return found
 }
 
 func schemaFinding(h belfry.Health) finding {

@@ -96,6 +96,8 @@ type DB struct {
 	done    chan struct{}
 	close   func() error
 
+	synchronous string // of the writer
+
 	schemaFrom int64 // before the migration of this opening
 }
 
@@ -158,6 +160,7 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	if err := createPrivate(db.path); err != nil {
 		return belfry.Errorf(belfry.Invalid, "create %s: %w", db.path, err)
 	}
+	db.synchronous = sync
 	var err error
 	if db.writer, err = sql.Open("sqlite", dsn(db.path, "journal_mode(WAL)", "synchronous("+sync+")", "busy_timeout(10000)", "foreign_keys(1)", "wal_autocheckpoint(4000)", "cache_size(-32000)")); err != nil {
 		return err

@@ -31,6 +31,42 @@ func (b *bench) became(schedule string) (text string) {
 }
 
 func init() {
+	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", func(b *bench) {
+		h := must(b.st.DatabaseHealth(b.ctx))(b)
+		if h.Size <= 0 || h.Database == "" || len(h.Tables) == 0 || !h.ReadyAt.IsZero() || !h.DueAt.IsZero() || !h.OldestAt.IsZero() {
+			b.Fatalf("of an empty one: %+v", h)
+		}
+		for _, c := range h.Checks {
+			if !c.OK && c.Name != "oldest transaction" { // of another test beside this one
+				b.Errorf("%+v", c)
+			}
+		}
+		b.task("t")
+		b.schedule("s", "t", cron("0 13 * * *"))
+		b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		ended := b.clock.Now()
+		b.enqueue(belfry.NewJob{Task: "t"})
+		ready := b.clock.Now()
+		b.clock.Move(2 * time.Hour)
+		h = must(b.st.DatabaseHealth(b.ctx))(b)
+		want(b, "ready queue", h.ReadyQueue, "default")
+		want(b, "ready", h.ReadyAt, ready)
+		want(b, "due", h.DueAt, Epoch.Add(time.Hour))
+		want(b, "oldest", h.OldestAt, ended)
+		for _, c := range h.Checks {
+			if c.Name == "backlog" || c.Name == "schedules" {
+				want(b, c.Name, c.OK, false)
+			}
+			if !c.OK && c.Fix == "" {
+				b.Errorf("no way out of %+v", c)
+			}
+		}
+		must(b.st.PauseQueue(b.ctx, "default", "for a while"))(b)
+		want(b, "a paused queue is no backlog", must(b.st.DatabaseHealth(b.ctx))(b).ReadyAt, time.Time{})
+	})
+
 	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", func(b *bench) {
 		b.task("t", func(t *belfry.Task) { t.Retry.MaxAttempts = 1 })
 		b.schedule("s", "t", every(6*time.Hour))

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// DatabaseHealth looks at the database as an operator would, and counts
+// nothing: numbers of rows are the planner's, or spans of ids.
+func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, err error) {
+	if d, err = s.db.Inspect(ctx); err != nil {
+		return d, err
+	}
+	if d.Database, err = s.db.Version(ctx); err != nil {
+		return d, err
+	}
+	if d.Now, err = s.Now(ctx); err != nil {
+		return d, err
+	}
+	k := s.opt.Keep
+	d.Retention = belfry.Retention{Age: belfry.Duration(k.Age), Jobs: k.Jobs, Results: belfry.Duration(k.Results)}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		d.ReadyQueue, d.ReadyAt = "", instant(0)
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 order by name limit 1000`)
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			at, err := firstReady(ctx, tx, q.Name)
+			if err != nil {
+				return err
+			}
+			if at > 0 && (d.ReadyAt.IsZero() || instant(at).Before(d.ReadyAt)) {
+				d.ReadyQueue, d.ReadyAt = q.Name, instant(at)
+			}
+		}
+		due, _, err := first(ctx, tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		if err != nil {
+			return err
+		}
+		if d.DueAt = instant(due); d.DueAt.After(d.Now) {
+			d.DueAt = instant(0)
+		}
+		oldest, _, err := first(ctx, tx, scanInt, `select finished_at from jobs_done order by finished_at limit 1`)
+		d.OldestAt = instant(oldest)
+		return err
+	})
+	if d.Tables == nil {
+		d.Tables = []belfry.TableHealth{}
+	}
+	slices.SortStableFunc(d.Tables, func(a, b belfry.TableHealth) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name))
+	})
+	d.Checks = d.Judge()
+	return d, err
+}
+
+// unleased are the ready jobs of a queue.
+const unleased = ` from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id)`
+
+// firstReady is since when the first in line of a queue is ready; 0: nothing is.
+func firstReady(ctx context.Context, tx Tx, queue string) (int64, error) {
+	at, _, err := first(ctx, tx, scanInt, `select ready_at`+unleased+` order by priority desc, ready_at, id limit 1`, queue)
+	return at, err
+}

@@ -1,0 +1,41 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/belfry-run/belfry"
+)
+
+// counted are the tables whose rows have numbers that only grow, and those.
+var counted = []struct{ table, key string }{
+	{"jobs", "id"}, {"jobs_done", "seq"}, {"attempts", "seq"}, {"logs", "row"}, {"occurrences", "rowid"},
+	{"tasks", "id"}, {"schedules", "id"}, {"monitors", "id"}, {"audit", "seq"},
+}
+
+// Inspect looks at the file. The first and the last number of a table say how
+// many rows it has at most.
+func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) {
+	f := &belfry.DatabaseFile{Synchronous: db.synchronous}
+	d.File = f
+	for pragma, to := range map[string]any{"page_size": &f.PageSize, "page_count": &f.Pages, "freelist_count": &f.Free, "journal_mode": &f.Journal} {
+		if err := db.reader.QueryRowContext(ctx, "pragma "+pragma).Scan(to); err != nil {
+			return d, translate(fmt.Errorf("ask for %s: %w", pragma, err))
+		}
+	}
+	if info, err := os.Stat(db.path + "-wal"); err == nil {
+		f.WAL = info.Size()
+	}
+	d.Size = f.Pages*f.PageSize + f.WAL
+	for _, c := range counted {
+		t := belfry.TableHealth{Name: c.table}
+		// Two look-ups: min and max in one would read the whole table.
+		query := fmt.Sprintf("select coalesce((select max(%[1]s) from %[2]s) - (select min(%[1]s) from %[2]s) + 1, 0)", c.key, c.table)
+		if err := db.reader.QueryRowContext(ctx, query).Scan(&t.Rows); err != nil {
+			return d, translate(err)
+		}
+		d.Tables = append(d.Tables, t)
+	}
+	return d, nil
+}
