@@ -44,6 +44,8 @@ type Job struct {
 	CancelAt    time.Time       `json:"cancel_at,omitzero" doc:"When it was asked to end while running"`
 	ActiveKey   string          `json:"active_key,omitempty" doc:"No other live job of the namespace has this key"`
 	Key         string          `json:"key,omitempty" doc:"Idempotency key it was asked for with"`
+	RerunOf     int64           `json:"rerun_of,omitempty" doc:"Of one job that is shown: the finished job that it was made from"`
+	Reruns      []int64         `json:"reruns,omitempty" doc:"Of one job that is shown: the last ten that were made from it, newest first"`
 }
 
 // JobState is where a job stands.

@@ -248,6 +248,13 @@ func (c *Client) RedriveJobs(ctx context.Context, namespace string, s belfry.Sel
 	return put[belfry.Selected](ctx, c, http.MethodPost, "/v1/jobs/redrive", words("namespace", namespace), s)
 }
 
+// RerunJob implements [Jobs]. It is repeated when the server cannot be reached
+// only with an idempotency key.
+func (c *Client) RerunJob(ctx context.Context, namespace string, id int64, r belfry.Rerun) (e belfry.Enqueued, err error) {
+	err = c.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "rerun"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
+	return e, err
+}
+
 // Why implements [Jobs].
 func (c *Client) Why(ctx context.Context, namespace string, id int64) (belfry.Why, error) {
 	return get[belfry.Why](ctx, c, numbered("jobs", id, "why"), words("namespace", namespace))

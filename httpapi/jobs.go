@@ -270,6 +270,26 @@ func (s *Server) jobRoutes() {
 		return w, err
 	})
 
+	type rerunning struct {
+		ID        int64  `path:"id"`
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. A second request with it makes no second job"`
+	}
+	serveBody(s, endpoint{
+		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: belfry.ScopeOperate, bare: true,
+		summary: "Make a new job of a finished one, with the same input or another",
+		doc:     "Queue, priority, attempts, timeout and tags are those of the finished job; what is run is the task as it is now. The new job belongs to no schedule.",
+	}, func(ctx context.Context, c *call, in *rerunning, r belfry.Rerun) (e belfry.Enqueued, err error) {
+		ns, err := (&jobByID{in.ID, in.Namespace}).resolve(c)
+		if err != nil {
+			return e, err
+		}
+		if r.Key, err = agree("key", in.Key, r.Key); err != nil {
+			return e, err
+		}
+		return s.service.RerunJob(ctx, ns, in.ID, r)
+	})
+
 	s.jobLogRoute()
 	s.logTextRoutes()
 	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)

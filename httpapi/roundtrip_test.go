@@ -205,6 +205,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
 		{[]any{"RedriveJobs", "ns", ids}, filled[belfry.Selected](),
 			func(ctx context.Context) (any, error) { return c.RedriveJobs(ctx, "ns", ids) }},
+		{[]any{"RerunJob", "ns", int64(9), filled[belfry.Rerun]()}, filled[belfry.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.RerunJob(ctx, "ns", 9, filled[belfry.Rerun]()) }},
 		{[]any{"Why", "ns", int64(9)}, filled[belfry.Why](),
 			func(ctx context.Context) (any, error) { return c.Why(ctx, "ns", 9) }},
 		{[]any{"SaveQueue", filled[belfry.Queue]()}, filled[belfry.Queue](),

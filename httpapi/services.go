@@ -209,6 +209,8 @@ type Jobs interface {
 	// RedriveJobs makes failed and canceled jobs ready again, under the task
 	// as it is now and with all their attempts back.
 	RedriveJobs(ctx context.Context, namespace string, s belfry.Selection) (belfry.Selected, error)
+	// RerunJob makes a new job of a finished one, with the same input or another.
+	RerunJob(ctx context.Context, namespace string, id int64, r belfry.Rerun) (belfry.Enqueued, error)
 	Why(ctx context.Context, namespace string, id int64) (belfry.Why, error)
 	Outputs
 }

@@ -243,6 +243,9 @@ func (f *fake) CancelJobs(ctx context.Context, ns string, s belfry.Selection) (b
 func (f *fake) RedriveJobs(ctx context.Context, ns string, s belfry.Selection) (belfry.Selected, error) {
 	return reply[belfry.Selected](ctx, f, "RedriveJobs", ns, s)
 }
+func (f *fake) RerunJob(ctx context.Context, ns string, id int64, r belfry.Rerun) (belfry.Enqueued, error) {
+	return reply[belfry.Enqueued](ctx, f, "RerunJob", ns, id, r)
+}
 func (f *fake) Why(ctx context.Context, ns string, id int64) (belfry.Why, error) {
 	return reply[belfry.Why](ctx, f, "Why", ns, id)
 }

@@ -153,8 +153,10 @@ func (s *Store) job(ctx context.Context, tx Tx, namespace string, id int64) (job
 func (s *Store) Job(ctx context.Context, namespace string, id int64) (j belfry.Job, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.job(ctx, tx, namespace, id)
-		j = row.Job
-		return err
+		if j = row.Job; err != nil {
+			return err
+		}
+		return addReruns(ctx, tx, &j)
 	})
 	return j, err
 }

@@ -20,7 +20,7 @@ import (
 
 func (c *cli) jobCmd() *cobra.Command {
 	return noun("job", "What was asked for and what came of it", []string{"jobs"},
-		c.jobList(), c.jobShow(), c.jobLogs(), c.jobOutputs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRedrive())
+		c.jobList(), c.jobShow(), c.jobLogs(), c.jobOutputs(), c.jobWhy(), c.jobEnqueue(), c.jobWait(), c.jobCancel(), c.jobRedrive(), c.jobRerun())
 }
 
 // waitFlags are shared by what makes jobs.
@@ -412,7 +412,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", when(j.DueAt, now),
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
-		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "input", string(j.Input), "output", outputText(j))
+		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "rerun of", idText(j.RerunOf), "reruns", idText(j.Reruns...), "input", string(j.Input), "output", outputText(j))
 	if members := outputOf(j).Members; j.Kind == belfry.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
 		c.drawResults(w, members)
@@ -450,6 +450,17 @@ func attemptsText(j belfry.Job) string {
 	return text
 }
 
+// idText lists ids, but for those that are none.
+func idText(ids ...int64) string {
+	var all []string
+	for _, id := range ids {
+		if id > 0 {
+			all = append(all, strconv.FormatInt(id, 10))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // outputText is the output of a job. That of a cycle is shown by its members.
 func outputText(j belfry.Job) string {
 	if j.Kind == belfry.KindCycle && len(j.Output) > 0 {
@@ -470,10 +481,13 @@ func (c *cli) jobLogs() *cobra.Command {
 				return err
 			}
 			if q.Tail > 0 || q.Grep != "" {
-				if follow || times {
-					return belfry.InvalidField("--tail", "", "and --grep go without --follow and --timestamps", "leave one of them out")
+				if times || follow && q.Grep != "" {
+					return belfry.InvalidField("--tail", "", "goes without --timestamps, and --grep without --follow too", "leave one of them out")
 				}
 				q.Attempt, q.Limit = attempt, belfry.MaxLogText
+				if follow {
+					return c.followTail(ctx, s, id, q)
+				}
 				return c.logText(ctx, s, id, q)
 			}
 			l := &logPrinter{c: c, times: times}
@@ -513,6 +527,26 @@ func (c *cli) logText(ctx context.Context, s *conn, id int64, q belfry.LogQuery)
 		}
 		q.Offset = t.Next
 	}
+}
+
+// followTail prints the last lines, and then what comes, until the job ends.
+func (c *cli) followTail(ctx context.Context, s *conn, id int64, q belfry.LogQuery) error {
+	return c.untilEnd(ctx, s, id, func() error {
+		for {
+			t, err := s.LogText(ctx, s.namespace, id, q)
+			if err != nil {
+				return err
+			}
+			if t.Text != "" {
+				if err := c.emit(t, func(w io.Writer) { fmt.Fprint(w, t.Text) }); err != nil {
+					return err
+				}
+			}
+			if q.Tail, q.Offset = 0, t.Next; t.Next >= t.Size {
+				return nil
+			}
+		}
+	})
 }
 
 // logPrinter writes pieces of a log as they come.
@@ -572,16 +606,25 @@ const followPace = 300 * time.Millisecond
 
 func (l *logPrinter) follow(ctx context.Context, s *conn, id int64, attempt int) error {
 	cursor := ""
+	return l.c.untilEnd(ctx, s, id, func() (err error) {
+		cursor, err = l.rest(ctx, s, id, attempt, cursor)
+		return err
+	})
+}
+
+// untilEnd prints what there is again and again, until a job has ended. The exit
+// code is 1 when it did not succeed.
+func (c *cli) untilEnd(ctx context.Context, s *conn, id int64, print func() error) error {
 	for {
 		j, err := s.Job(ctx, s.namespace, id)
 		if err != nil {
 			return err
 		}
-		if cursor, err = l.rest(ctx, s, id, attempt, cursor); err != nil {
+		if err := print(); err != nil {
 			return err
 		}
 		if j.State.Final() {
-			fmt.Fprintf(l.c.stderr, "--- job %d %s\n", id, j.State)
+			fmt.Fprintf(c.stderr, "--- job %d %s\n", id, j.State)
 			if j.State != belfry.JobSucceeded {
 				return exitStatus(exitFailed)
 			}
@@ -723,4 +766,38 @@ func (c *cli) jobRedrive() *cobra.Command {
 		func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error) {
 			return s.RedriveJobs(ctx, s.namespace, sel)
 		})
+}
+
+func (c *cli) jobRerun() *cobra.Command {
+	var r belfry.Rerun
+	var input string
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use: "rerun ID", Short: "Make a new job of a finished one, with the same input or another", Args: cobra.ExactArgs(1),
+		Long: `Make a new job of a finished one, however it ended. It has the queue, priority,
+attempts, timeout and tags of that one, and runs the task as it is now. To give
+the same job its attempts again, use: belfry job redrive.`,
+		Example: `  belfry job rerun 1042
+  belfry job rerun 1042 --input '{"customer": 7}' --note 'wrong customer' --wait`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			id, err := belfry.JobIDFromText("ID", args[0])
+			if err != nil {
+				return err
+			}
+			if err := jsonText(cmd.Flags().Changed("input"), input, &r.Input); err != nil {
+				return err
+			}
+			made, err := s.RerunJob(ctx, s.namespace, id, r)
+			if err != nil {
+				return err
+			}
+			return c.jobMade(ctx, s, made, w)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&input, "input", "", "JSON for the new job; default: the input of the finished one")
+	f.StringVar(&r.Note, "note", "", "why; kept in the audit")
+	f.StringVar(&r.Key, "key", "", "idempotency key: a second job with it is not made, the first is shown")
+	w.add(f)
+	return cmd
 }

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// RerunJob makes a new job of a finished one, with the same input or another.
+func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belfry.Rerun) (out belfry.Enqueued, err error) {
+	err = s.write(ctx, "rerun", func(c *change) error {
+		old, err := s.job(ctx, c.tx, namespace, id)
+		if err != nil {
+			return err
+		}
+		n, err := r.Of(old.Job)
+		if err != nil {
+			return err
+		}
+		if c.checkQueue("queue", n.Queue) != nil { // it is gone, and the task names another by now
+			n.Queue = ""
+		}
+		made, err := c.enqueue([]belfry.NewJob{n})
+		if err != nil {
+			return err
+		}
+		if out = made[0]; out.Existing {
+			return nil
+		}
+		out.Job.RerunOf = id
+		if _, err := c.tx.Exec(ctx, `insert into reruns (job_id, of_id, at) values ($1, $2, $3)`, out.Job.ID, id, micros(c.now)); err != nil {
+			return err
+		}
+		return c.audit("rerun", "job", old.Namespace, fmt.Sprint(id), r.Note, nil, []int64{out.Job.ID})
+	})
+	return out, err
+}
+
+// addReruns says which job another was made from, and which were made from it.
+func addReruns(ctx context.Context, tx Tx, j *belfry.Job) (err error) {
+	if j.RerunOf, _, err = first(ctx, tx, scanInt, `select of_id from reruns where job_id = $1`, j.ID); err != nil {
+		return err
+	}
+	j.Reruns, err = collect(ctx, tx, scanInt, `select job_id from reruns where of_id = $1 order by job_id desc limit 10`, j.ID)
+	return err
+}
