@@ -98,7 +98,7 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		most := max(maxUpcoming, a.Limit)
-		for rows := min(a.Limit+lookFirst, most); ; rows = min(rows*4, most) {
+		for rows := min(a.Limit+lookFirst, most); ; rows = most {
 			due, behind, err := dueFirst(ctx, tx, a, rows, scheduleColumns, scanSchedule)
 			if err != nil {
 				return err
@@ -144,7 +144,7 @@ func (s *Store) merge(ctx context.Context, tx Tx, a belfry.Ahead, rows []schedul
 
 // How many schedules one look ahead reads at most. A forecast takes less of each.
 const (
-	maxUpcoming = 5_000
+	maxUpcoming = 3_000
 	maxForecast = 8_000
 )
 

@@ -169,6 +169,12 @@ func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error 
 // CloneHistory makes n finished jobs of the finished jobs that are there, in turn, with what belongs to them. They
 // ended evenly over the span before the models did. The ids are new, and all instants of a job are moved by the same.
 func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration) error {
+	return s.cloneHistory(ctx, st, n, span, nil)
+}
+
+// cloneHistory writes some columns of jobs otherwise: as an expression over the number g.n of the copy, the place
+// m.place of its model, and the model's row r.
+func (s *Site) cloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration, otherwise map[string]string) error {
 	d := dialect{s.Postgres()}
 	var models, first, last int64
 	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
@@ -206,7 +212,11 @@ func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span ti
 				if err != nil {
 					return err
 				}
-				rows, err := tx.Exec(ctx, copyOf(d, table, columns, id, shift), before, done+1, models, done+step, first, copies+1, gap, last)
+				own := otherwise
+				if table != "jobs_done" {
+					own = nil
+				}
+				rows, err := tx.Exec(ctx, copyOf(d, table, columns, id, shift, own), before, done+1, models, done+step, first, copies+1, gap, last)
 				if err != nil {
 					return fmt.Errorf("%s: %w", table, err)
 				}
@@ -225,7 +235,7 @@ func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span ti
 }
 
 // copyOf is the statement that copies the rows of one table that belong to the models.
-func copyOf(d dialect, table string, columns []string, id, shift string) string {
+func copyOf(d dialect, table string, columns []string, id, shift string, own map[string]string) string {
 	key := "job_id"
 	if table == "jobs_done" {
 		key = "id"
@@ -233,6 +243,8 @@ func copyOf(d dialect, table string, columns []string, id, shift string) string 
 	values := make([]string, len(columns))
 	for i, c := range columns {
 		switch {
+		case own[c] != "":
+			values[i] = own[c]
 		case c == key:
 			values[i] = id
 		case c == "nominal" || c == "until" || strings.HasSuffix(c, "_at"):

@@ -90,3 +90,14 @@ func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	}
 }
+
+// Pages are the patterns of all pages, as [http.ServeMux] has them, for tests
+// and measures that must not forget one.
+func Pages() (patterns []string) {
+	for _, rt := range routes() {
+		if strings.HasPrefix(rt.pattern, "GET ") {
+			patterns = append(patterns, rt.pattern)
+		}
+	}
+	return patterns
+}

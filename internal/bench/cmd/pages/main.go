@@ -1,0 +1,82 @@
+//go:build linux
+
+// Command pages makes a large installation, by default one of 1,000,000 schedules and 10,000,000 finished jobs, and
+// measures what each page of the console and each read of the API takes of a node. It prints a table for each, those
+// that take longest first, and says which are over 200 ms at p95.
+//
+//	go run ./internal/bench/cmd/pages -schedules 100000 -jobs 500000
+//	go run ./internal/bench/cmd/pages -database PostgreSQL
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/belfry-run/belfry/internal/bench"
+)
+
+func main() {
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		stop()
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	l := bench.Large()
+	flag.IntVar(&l.Schedules, "schedules", l.Schedules, "schedules")
+	flag.IntVar(&l.Jobs, "jobs", l.Jobs, "finished jobs")
+	flag.IntVar(&l.Days, "days", l.Days, "days over which they ended")
+	flag.IntVar(&l.Live, "live", l.Live, "jobs that wait")
+	flag.IntVar(&l.Monitors, "monitors", l.Monitors, "monitors")
+	flag.IntVar(&l.Pace, "paced", l.Pace, "schedules with a year of days")
+	database := flag.String("database", "SQLite", "SQLite or PostgreSQL")
+	times := flag.Int("times", 20, "how often each is asked for")
+	folder := flag.String("folder", "", "where the file of SQLite is made; default: a temporary folder")
+	flag.Parse()
+	var d *bench.Database
+	switch *database {
+	case "SQLite":
+		d = bench.SQLite(*database, *folder, "FULL")
+	case "PostgreSQL":
+		if d, err = bench.StartPostgres(ctx, *database, true); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+	default:
+		return fmt.Errorf("%q is not SQLite or PostgreSQL", *database)
+	}
+	s, err := d.NewSite(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := l.Build(ctx, s, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }); err != nil {
+		return err
+	}
+	pages, reads, err := bench.Pages(ctx, s, *times)
+	if err != nil {
+		return err
+	}
+	conditions, err := d.Conditions(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n%d schedules, %d finished jobs, %d that wait, %d monitors; each asked for %d times, one after the other\n", conditions, l.Schedules, l.Jobs, l.Live, l.Monitors, *times)
+	slowPages, err := bench.PageTable(os.Stdout, "page", pages)
+	if err != nil {
+		return err
+	}
+	slowReads, err := bench.PageTable(os.Stdout, "read of the API", reads)
+	fmt.Printf("\n%d pages and %d reads are over %s\n", slowPages, slowReads, bench.PageLimit)
+	return err
+}

@@ -1,0 +1,303 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/store"
+)
+
+// Landscape is what a large installation keeps, for pages and lists to be measured on.
+type Landscape struct {
+	Schedules int
+	Jobs      int // that ended
+	Days      int // over which they did
+	Live      int // jobs that wait
+	Running   int
+	Monitors  int
+	Pace      int // schedules that have a year of days
+}
+
+// Large is the landscape that the promise about pages is made for.
+func Large() Landscape {
+	return Landscape{Schedules: 1_000_000, Jobs: 10_000_000, Days: 30, Live: 10_000, Running: 200, Monitors: 300, Pace: 2_000}
+}
+
+// landTasks are what the schedules and jobs of a landscape are of, and in which queues.
+var landTasks = []struct{ name, queue string }{
+	{"backup", "default"}, {"report", "default"}, {"invoice", "billing"}, {"charge", "billing"},
+	{"thumbnail", "media"}, {"transcode", "media"}, {"mail", "default"}, {"sync", "default"},
+}
+
+// landRules are how often things run in it: many once a day, some each minute.
+var landRules = []string{
+	"H H * * *", "0 2 * * *", "30 2 * * *", "0 3 * * *", "15 4 * * MON-FRI", "0 0 * * *", "0 6 * * SUN", "0 9 1 * *", "H 1 * * *", "45 23 * * *",
+	"0 * * * *", "H * * * *", "30 * * * *", "*/15 * * * *", "0 */6 * * *", "0 9-17 * * MON-FRI", "*/5 * * * *", "H/10 * * * *", "0 12 * * *", "* * * * *",
+}
+
+const landPrefix = "land-"
+
+// Build makes it in an empty database. Its engine never ran: nothing is fired, and schedules that come due while it is
+// looked at stay due.
+func (l Landscape) Build(ctx context.Context, s *Site, tell func(format string, args ...any)) error {
+	err := s.With(ctx, store.Options{Keep: keepAll, SessionTTL: belfry.MaxSessionTTL.D()}, func(st *store.Store) error {
+		for _, step := range []struct {
+			name string
+			do   func(context.Context, *Site, *store.Store) error
+		}{
+			{"tasks, queues, calendars", l.define}, {"schedules", l.schedule}, {"finished jobs", l.finish}, {"a year of days", l.days},
+			{"minutes", l.minutes}, {"monitors", l.watch}, {"live jobs", l.enqueue},
+		} {
+			begun := time.Now()
+			if err := step.do(ctx, s, st); err != nil {
+				return fmt.Errorf("%s: %w", step.name, err)
+			}
+			tell("%s: %s", step.name, time.Since(begun).Round(time.Millisecond))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.Calm(ctx)
+}
+
+func (l Landscape) define(ctx context.Context, _ *Site, st *store.Store) error {
+	m := belfry.Manifest{
+		Queues:    []belfry.Queue{{Name: "billing", Concurrency: 20}, {Name: "media", Concurrency: 4}},
+		Calendars: []belfry.Calendar{{Name: "nights", CalendarSpec: cron.CalendarSpec{Closings: []cron.Closing{{Weekly: "* 22:00-06:00"}}}}},
+	}
+	for _, t := range landTasks {
+		m.Tasks = append(m.Tasks, belfry.Task{Name: t.name, Kind: belfry.KindFunc, Queue: t.queue, Tags: []string{"team-" + t.queue}, Retry: belfry.Retry{MaxAttempts: 2}})
+	}
+	_, err := st.Apply(ctx, m, belfry.ApplyOptions{})
+	return err
+}
+
+func (l Landscape) schedule(ctx context.Context, s *Site, st *store.Store) error {
+	var m belfry.Manifest
+	for i, rule := range landRules {
+		sc := belfry.Schedule{Name: fmt.Sprintf("%s%02d", landPrefix, i), Task: landTasks[i%len(landTasks)].name, Rules: []belfry.Rule{{Cron: rule}},
+			Zone: []string{"UTC", "Europe/Sofia", "America/New_York"}[i%3]}
+		if i == 12 {
+			sc.Jitter = belfry.Duration(10 * time.Minute)
+		}
+		if i == 14 {
+			sc.Blackout = []string{"nights"}
+		}
+		m.Schedules = append(m.Schedules, sc)
+	}
+	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+		return err
+	}
+	if copies := l.Schedules/len(landRules) - 1; copies > 0 {
+		return s.CloneSchedules(ctx, st, landPrefix, copies)
+	}
+	return nil
+}
+
+// landModels are finished jobs that are copied: mostly they went well.
+const landModels = 100
+
+// finish runs the models through the store as workers do, and copies them.
+func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
+	w, err := landWorker(ctx, st)
+	if err != nil {
+		return err
+	}
+	var jobs []belfry.NewJob
+	for i := range landModels {
+		jobs = append(jobs, belfry.NewJob{Task: landTasks[i%len(landTasks)].name, MaxAttempts: 1 + i%2, Input: json.RawMessage(fmt.Sprintf(`{"customer":%d,"dry":false}`, i))})
+	}
+	made, err := st.Enqueue(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	var cancel []int64
+	for i, j := range made {
+		if i%25 == 7 {
+			cancel = append(cancel, j.Job.ID)
+		}
+	}
+	if _, err := st.CancelJobs(ctx, belfry.DefaultNamespace, belfry.Selection{IDs: cancel, Note: "not needed any more"}); err != nil {
+		return err
+	}
+	for left := landModels - len(cancel); left > 0; {
+		claim, err := st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: landWant(landModels)})
+		if err != nil {
+			return err
+		}
+		if len(claim.Jobs) == 0 {
+			return fmt.Errorf("%d models were not handed out", left)
+		}
+		var fs []belfry.Finish
+		var logs []belfry.LogPiece
+		for _, j := range claim.Jobs {
+			ref := belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}
+			f := belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: json.RawMessage(`{"rows":1042,"took":"1.2s"}`)}
+			if j.Job.ID%20 == 3 {
+				f = belfry.Finish{Ref: ref, Outcome: belfry.OutcomeError, Error: "connection refused: timed out after 30s", NoRetry: true}
+			}
+			fs = append(fs, f)
+			for n := range 20 {
+				logs = append(logs, belfry.LogPiece{Ref: ref, Seq: n, Stream: belfry.Log, At: time.Now().UTC(), Text: fmt.Sprintf("step %d of 20 took %dms\n", n+1, n*7)})
+			}
+		}
+		if err := st.Append(ctx, w.ID, logs); err != nil {
+			return err
+		}
+		if _, err := st.Finish(ctx, w.ID, fs); err != nil {
+			return err
+		}
+		left -= len(fs)
+	}
+	var lo, hi int64
+	err = st.DB().Read(ctx, func(tx store.Tx) (err error) {
+		if lo, err = number(ctx, tx, "select min(id) from schedules"); err == nil {
+			hi, err = number(ctx, tx, "select max(id) from schedules")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Seven of ten come from a schedule, each time from another one.
+	const from, due = "m.place % 10 < 7", "r.due_at + $5 - m.finished_at - ($6 - g.n) * $3 * $7 + m.place * $7"
+	id := fmt.Sprintf("%d + (g.n * %d + m.place) * 7919 %% %d", lo, landModels, hi-lo+1)
+	err = s.cloneHistory(ctx, st, l.Jobs, time.Duration(l.Days)*24*time.Hour, map[string]string{
+		"schedule_id": "case when " + from + " then " + id + " else 0 end",
+		"schedule":    "case when " + from + " then coalesce((select s.name from schedules s where s.id = " + id + "), '') else '' end",
+		"origin":      "case when " + from + " then 'schedule' else r.origin end",
+		"nominal":     "case when " + from + " then " + due + " else 0 end",
+	})
+	if err != nil {
+		return err
+	}
+	return change(ctx, st, func(tx store.Tx) error {
+		_, err := tx.Exec(ctx, `
+			insert into occurrences (schedule_id, nominal, decision, job_id, due_at, decided_at)
+			select schedule_id, nominal, 'job', id, due_at, created_at
+			from jobs_done
+			where schedule_id > 0 and id % 10 = 0`)
+		return err
+	})
+}
+
+func landWorker(ctx context.Context, st *store.Store) (belfry.Session, error) {
+	info := belfry.WorkerInfo{Name: "land", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: landWant(1000), TTL: belfry.MaxSessionTTL}
+	for _, t := range landTasks {
+		info.Funcs = append(info.Funcs, t.name)
+	}
+	return st.OpenSession(ctx, info)
+}
+
+func landWant(n int) map[string]int { return map[string]int{"default": n, "billing": n, "media": n} }
+
+// days gives the first schedules a year of days.
+func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
+	d := dialect{s.Postgres()}
+	today := time.Now().Unix() / 86400
+	for from := int64(1); from <= 365; from += 50 {
+		err := change(ctx, st, func(tx store.Tx) error {
+			_, err := tx.Exec(ctx, `
+				insert into schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
+				select $1 - g.n, s.id, 20 + (s.id + g.n) % 5, (s.id * g.n) % 3, 0, (s.id + g.n) % 2, 60000000
+				from (select id from schedules order by id limit $2) as s
+				cross join `+d.numbers("$3", "$4")+`
+				order by 1, 2`, today, l.Pace, from, min(from+49, 365))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// minutes gives each queue two days of rates.
+func (l Landscape) minutes(ctx context.Context, s *Site, st *store.Store) error {
+	return change(ctx, st, func(tx store.Tx) error {
+		_, err := tx.Exec(ctx, `
+			insert into job_minutes (minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most)
+			select $3 - g.n, 'default', q.name, 200 + g.n % 50, g.n % 7, 0, 0, 900000000, 207, 50000000, 900000
+			from queues q
+			cross join `+dialect{s.Postgres()}.numbers("$1", "$2"), 1, 2880, time.Now().Unix()/60)
+		return err
+	})
+}
+
+// watch makes monitors, each of which was checked a few times.
+func (l Landscape) watch(ctx context.Context, _ *Site, st *store.Store) error {
+	var m belfry.Manifest
+	for i := range l.Monitors {
+		m.Monitors = append(m.Monitors, belfry.Monitor{Name: fmt.Sprintf("shop-%03d", i), Every: belfry.Duration(time.Minute), Confirm: belfry.Confirm{Failures: 1},
+			Check: belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: fmt.Sprintf("https://shop-%03d.example/", i)}}})
+	}
+	if _, err := st.Apply(ctx, m, belfry.ApplyOptions{}); err != nil {
+		return err
+	}
+	w, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "prober", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{belfry.ChecksQueue: l.Monitors}, TTL: belfry.MaxSessionTTL})
+	if err != nil {
+		return err
+	}
+	for round := range 3 {
+		for _, one := range m.Monitors {
+			if _, err := st.CheckMonitor(ctx, belfry.DefaultNamespace, one.Name); err != nil {
+				return err
+			}
+		}
+		for done := 0; done < l.Monitors; {
+			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: l.Monitors}})
+			if err != nil {
+				return err
+			}
+			if len(c.Jobs) == 0 {
+				return errors.New("checks were not handed out")
+			}
+			var fs []belfry.Finish
+			for i, j := range c.Jobs {
+				seen := belfry.Measure{Outcome: belfry.CheckOK, Latency: belfry.Duration(time.Duration(50+i) * time.Millisecond)}
+				if i%20 == 0 && round == 2 {
+					seen = belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeConnectRefused, Message: "nothing listens there"}
+				}
+				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK, Check: &seen})
+			}
+			if _, err := st.Finish(ctx, w.ID, fs); err != nil {
+				return err
+			}
+			done += len(fs)
+		}
+	}
+	return nil
+}
+
+// enqueue leaves jobs that run, wait, and are put off.
+func (l Landscape) enqueue(ctx context.Context, _ *Site, st *store.Store) error {
+	for done := 0; done < l.Live; {
+		var jobs []belfry.NewJob
+		for i := range min(1000, l.Live-done) {
+			j := belfry.NewJob{Task: landTasks[i%len(landTasks)].name}
+			if i%3 == 0 {
+				j.Delay = belfry.Duration(time.Duration(i+1) * time.Hour)
+			}
+			jobs = append(jobs, j)
+		}
+		if _, err := st.Enqueue(ctx, jobs); err != nil {
+			return err
+		}
+		done += len(jobs)
+	}
+	w, err := landWorker(ctx, st)
+	if err != nil {
+		return err
+	}
+	_, err = st.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{"default": l.Running}})
+	return err
+}

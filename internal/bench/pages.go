@@ -1,0 +1,293 @@
+//go:build linux
+
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/ui/console"
+)
+
+// PageLimit is what a page or a list may take of the server at p95.
+const PageLimit = 200 * time.Millisecond
+
+// Paged is how long a page, or a read of the API, took.
+type Paged struct {
+	Pattern string
+	URL     string // the one that was asked for; empty: there was nothing of the kind to ask for
+	Status  int
+	Size    int
+	P50     time.Duration
+	P95     time.Duration
+}
+
+// Over reports that it took too long.
+func (p Paged) Over() bool { return p.P95 > PageLimit }
+
+// visitor asks a node for pages.
+type visitor struct {
+	http  *http.Client
+	base  string
+	token string // of the API
+}
+
+// Pages asks for each page of the console and each read of the API, one after the other and so many times. Nothing has
+// to be said here of a page that is added: it is found by the links that lead to it, and missed if none does.
+func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err error) {
+	a, err := app.New(app.Options{Version: "bench", Config: config.Config{Database: s.URL, Listen: "127.0.0.1:0", Roles: []string{config.RoleAPI},
+		Grace: belfry.Duration(time.Second), Name: "pages"}})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.Start(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
+	v := &visitor{base: a.URL()}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	v.http = &http.Client{Jar: jar, Transport: &http.Transport{}, Timeout: 5 * time.Minute}
+	defer v.http.CloseIdleConnections()
+	if v.token, err = app.ReadToken(a.TokenFile()); err != nil {
+		return nil, nil, err
+	}
+	if reads, err = v.reads(ctx, times); err != nil {
+		return nil, nil, err
+	}
+	pages, err = v.pages(ctx, times)
+	return pages, reads, err
+}
+
+func (v *visitor) do(ctx context.Context, method, path string, form url.Values, api bool) (status int, body []byte, took time.Duration, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	if api {
+		r.Header.Set("Authorization", "Bearer "+v.token)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", v.base)
+	}
+	begun := time.Now()
+	answer, err := v.http.Do(r)
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, time.Since(begun), err
+}
+
+// time asks for one address again and again, after a first time that does not count.
+func (v *visitor) time(ctx context.Context, p Paged, times int, api bool) (Paged, error) {
+	var took []time.Duration
+	for n := range times + 1 {
+		status, body, d, err := v.do(ctx, http.MethodGet, p.URL, nil, api)
+		if err != nil {
+			return p, fmt.Errorf("%s: %w", p.URL, err)
+		}
+		if p.Status, p.Size = status, len(body); n > 0 {
+			took = append(took, d)
+		}
+	}
+	slices.Sort(took)
+	p.P50, p.P95 = rank(took, 0.5), rank(took, 0.95)
+	return p, nil
+}
+
+// asked are reads that need to be told what of.
+var asked = map[string]string{
+	"/v1/strips":      "schedule=land-00,land-01,land-02-7,land-03-9",
+	"/v1/forecast":    "within=7d",
+	"/v1/upcoming":    "within=24h",
+	"/v1/jobs/count":  "q=state:failed",
+	"/v1/events/poll": "wait=0s",
+}
+
+// more are reads beside the plain ones.
+var more = []string{
+	"/v1/jobs?q=error:nothing", "/v1/jobs?q=task:mail", "/v1/jobs?q=state:failed+since:7d", "/v1/jobs?q=schedule:land-10-5", "/v1/jobs?q=tag:team-media",
+	"/v1/jobs/count?by=state", "/v1/jobs/count?q=error:nothing", "/v1/forecast?within=7d&by=hour", "/v1/schedules?state=paused", "/v1/upcoming?limit=2000",
+	"/v1/overview?namespace=*",
+}
+
+// reads goes through what the API says that it can be asked for.
+func (v *visitor) reads(ctx context.Context, times int) (all []Paged, err error) {
+	_, body, _, err := v.do(ctx, http.MethodGet, "/openapi.json", nil, true)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct {
+				Content map[string]any `json:"content"`
+			} `json:"responses"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, fmt.Errorf("read the description of the API: %w", err)
+	}
+	for path, operations := range doc.Paths {
+		read, is := operations["get"]
+		if _, stream := read.Responses["200"].Content["text/event-stream"]; !is || stream {
+			continue
+		}
+		p := Paged{Pattern: path}
+		if p.URL, err = v.example(ctx, path); err != nil {
+			return nil, err
+		}
+		if query := asked[path]; query != "" {
+			p.URL += "?" + query
+		}
+		all = append(all, p)
+	}
+	for _, path := range more {
+		all = append(all, Paged{Pattern: path, URL: path})
+	}
+	slices.SortFunc(all, func(a, b Paged) int { return cmp.Compare(a.Pattern, b.Pattern) })
+	for i, p := range all {
+		if p.URL == "" {
+			continue
+		}
+		if all[i], err = v.time(ctx, p, times, true); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// example fills the parameters of a path with the first that its list has, or answers nothing.
+func (v *visitor) example(ctx context.Context, path string) (string, error) {
+	at := strings.Index(path, "/{")
+	if at < 0 {
+		return path, nil
+	}
+	_, body, _, err := v.do(ctx, http.MethodGet, path[:at], nil, true)
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Items []struct {
+			Name string      `json:"name"`
+			ID   json.Number `json:"id"`
+		} `json:"items"`
+	}
+	if json.Unmarshal(body, &list) != nil || len(list.Items) == 0 {
+		return "", nil
+	}
+	one := url.PathEscape(list.Items[0].Name)
+	if strings.HasPrefix(path[at:], "/{id}") || one == "" {
+		one = list.Items[0].ID.String()
+	}
+	path = strings.Replace(path, parameter.FindString(path), one, 1)
+	path = strings.Replace(path, "{version}", "newest", 1)
+	if parameter.MatchString(path) {
+		return "", nil
+	}
+	return path, nil
+}
+
+var link = regexp.MustCompile(`href="(/[^"#]*)`)
+
+// crawled bounds the addresses that are visited to find all pages.
+const crawled = 400
+
+// pages signs in and follows links, and asks for one address of each page and each choice of its parameters.
+func (v *visitor) pages(ctx context.Context, times int) (all []Paged, err error) {
+	if _, _, _, err := v.do(ctx, http.MethodPost, "/sign-in", url.Values{"token": {v.token}}, false); err != nil {
+		return nil, err
+	}
+	known, first := http.NewServeMux(), map[string]string{}
+	patterns := console.Pages()
+	for _, p := range patterns {
+		known.HandleFunc(p, func(http.ResponseWriter, *http.Request) {})
+	}
+	reached := map[string]bool{}
+	for next := []string{"/"}; len(next) > 0 && len(first) < crawled && ctx.Err() == nil; next = next[1:] {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, next[0], nil)
+		if err != nil {
+			continue
+		}
+		_, pattern := known.Handler(r)
+		kind := pattern
+		for key := range r.URL.Query() {
+			kind += " " + key
+		}
+		words := strings.Fields(strings.TrimPrefix(kind, pattern))
+		slices.Sort(words)
+		kind = strings.Join(append([]string{pattern}, words...), " ")
+		if pattern == "" || first[kind] != "" {
+			continue
+		}
+		first[kind], reached[pattern] = next[0], true
+		_, body, _, err := v.do(ctx, http.MethodGet, next[0], nil, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range link.FindAllStringSubmatch(string(body), -1) {
+			next = append(next, html.UnescapeString(found[1]))
+		}
+	}
+	for kind, address := range first {
+		all = append(all, Paged{Pattern: kind, URL: address})
+	}
+	for _, p := range patterns {
+		if !reached[p] {
+			all = append(all, Paged{Pattern: p})
+		}
+	}
+	slices.SortFunc(all, func(a, b Paged) int { return cmp.Compare(a.Pattern, b.Pattern) })
+	for i, p := range all {
+		if p.URL == "" {
+			continue
+		}
+		if all[i], err = v.time(ctx, p, times, false); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// PageTable writes a table, those that take longest first.
+func PageTable(w io.Writer, title string, all []Paged) (over int, err error) {
+	slices.SortStableFunc(all, func(a, b Paged) int { return cmp.Compare(b.P95, a.P95) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n| %s | p50 | p95 | bytes | |\n|---|--:|--:|--:|---|\n", title)
+	for _, p := range all {
+		note := ""
+		switch {
+		case p.URL == "":
+			fmt.Fprintf(&b, "| `%s` | | | | not measured: nothing leads to it |\n", p.Pattern)
+			continue
+		case p.Over():
+			note, over = "over "+PageLimit.String(), over+1
+		case p.Status != http.StatusOK:
+			note = fmt.Sprint("status ", p.Status)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s |\n", strings.TrimPrefix(p.Pattern, "GET "), Time.text(SpreadOf([]float64{float64(p.P50)})), Time.text(SpreadOf([]float64{float64(p.P95)})), p.Size, note)
+	}
+	_, err = io.WriteString(w, b.String())
+	return over, err
+}
