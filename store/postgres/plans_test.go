@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
-var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
+var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|schedule_days|occurrences\w*|attempts\w*|logs\w*|job_keys)\b`)
 
 // TestPlans pins the plans of the statements that run all the time, beside
 // 100,000 jobs for later, 100,000 that are ready and 100,000 idle schedules.
@@ -50,6 +50,7 @@ func TestPlans(t *testing.T) {
 		{`insert into jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
 			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from jobs where state = 'ready'`, nil},
 		{`update jobs_done set id = id + 10000000`, nil},
+		{`insert into schedule_days select 20000 + n % 1000, n, 1, 0, 0, 0, 0 from generate_series(1, 100000) as n`, nil},
 		{`insert into leases (job_id, number, session, claimed_at, deadline_at) select id, id, 'other' || id % 100, 1, 1 from jobs where state = 'ready' and id % 40 = 0`, nil},
 	} {
 		_, err := pool.Exec(ctx, s.sql, s.args...)
@@ -93,6 +94,30 @@ func TestPlans(t *testing.T) {
 		{"list", []string{"jobs_pkey"}, func() error { _, err := st.Jobs(ctx, belfry.JobFilter{}); return err }},
 		{"dead jobs", []string{"id_idx"}, func() error {
 			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
+			return err
+		}},
+		{"search by task", []string{"task_id_idx"}, func() error {
+			_, err := st.Jobs(ctx, belfry.JobFilter{Task: "t", States: belfry.JobStates[4:]})
+			return err
+		}},
+		{"count the dead", []string{"id_idx"}, func() error {
+			_, err := st.CountJobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}}, belfry.CountOptions{})
+			return err
+		}},
+		{"strips", []string{"schedule_id"}, func() error {
+			_, err := st.Strips(ctx, belfry.StripQuery{Schedules: []string{"due"}})
+			return err
+		}},
+		{"days", []string{"schedule_days_pkey"}, func() error {
+			_, err := st.ScheduleDays(ctx, belfry.DaysQuery{Schedule: "due"})
+			return err
+		}},
+		{"minutes", []string{"job_minutes"}, func() error {
+			_, err := st.JobMinutes(ctx, belfry.MinuteQuery{})
+			return err
+		}},
+		{"forecast", []string{"schedules_due"}, func() error {
+			_, err := st.Forecast(ctx, belfry.Ahead{})
 			return err
 		}},
 	} {

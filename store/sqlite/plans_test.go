@@ -119,6 +119,30 @@ func TestPlans(t *testing.T) {
 			_, err := st.Jobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}})
 			return err
 		}},
+		{"search by task", []string{"jobs_done_task (task=?"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+			_, err := st.Jobs(ctx, belfry.JobFilter{Task: "t", States: belfry.JobStates[4:]})
+			return err
+		}},
+		{"count the dead", []string{"jobs_done_failed"}, nil, func() error {
+			_, err := st.CountJobs(ctx, belfry.JobFilter{States: []belfry.JobState{belfry.JobFailed}}, belfry.CountOptions{})
+			return err
+		}},
+		{"strips", []string{"jobs_done_schedule (schedule_id=?)", "occurrences_identity (schedule_id=?)"}, nil, func() error {
+			_, err := st.Strips(ctx, belfry.StripQuery{Schedules: []string{string(belfry.OverlapBufferOne)}})
+			return err
+		}},
+		{"days", []string{"schedule_days USING PRIMARY KEY (day=? AND schedule_id=?)"}, nil, func() error {
+			_, err := st.ScheduleDays(ctx, belfry.DaysQuery{Schedule: string(belfry.OverlapBufferOne)})
+			return err
+		}},
+		{"minutes", []string{"job_minutes USING PRIMARY KEY (minute>?)"}, nil, func() error {
+			_, err := st.JobMinutes(ctx, belfry.MinuteQuery{})
+			return err
+		}},
+		{"forecast", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
+			_, err := st.Forecast(ctx, belfry.Ahead{})
+			return err
+		}},
 	} {
 		rec.Take()
 		try(hot.do())
@@ -132,7 +156,8 @@ func TestPlans(t *testing.T) {
 				}
 			}
 			for _, line := range strings.Split(plan, "\n") {
-				if wholeTable.MatchString(line) && !strings.Contains(line, "USING") {
+				part := strings.HasSuffix(line, "SCAN s") && strings.Contains(plan, "CO-ROUTINE s\n") // what a query inside has found
+				if wholeTable.MatchString(line) && !strings.Contains(line, "USING") && !part {
 					t.Errorf("%s reads a whole table: %s\n%s", hot.name, s.Line(), plan)
 				}
 			}
