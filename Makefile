@@ -76,6 +76,7 @@ bench: build ## Measure Belfry alone on this machine, a short run (BENCH_ARGS, s
 .PHONY: bench-programs
 bench-programs: build ## Measure the promises of programs, with 1, 10 and 100 worker processes (BENCH_ARGS; as root, for the sandbox)
 	go run ./internal/bench/cmd/node -program bin/belfry -measures programs -databases sqlite,postgres -slow-rounds 1 $(BENCH_ARGS)
+
 .PHONY: bench-pages
 bench-pages: ## Measure every page and list with 1,000,000 schedules and 10,000,000 jobs (PAGES_FLAGS="-schedules 100000 -jobs 500000")
 	go run ./internal/bench/cmd/pages $(PAGES_FLAGS)

@@ -40,8 +40,8 @@ type Paged struct {
 // Over reports that it took too long.
 func (p Paged) Over() bool { return p.P95 > PageLimit }
 
-// visitor asks a node for pages.
-type visitor struct {
+// pageReader asks a node for pages.
+type pageReader struct {
 	http  *http.Client
 	base  string
 	token string // of the API
@@ -59,7 +59,7 @@ func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err e
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
-	v := &visitor{base: a.URL()}
+	v := &pageReader{base: a.URL()}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err e
 	return pages, reads, err
 }
 
-func (v *visitor) do(ctx context.Context, method, path string, form url.Values, api bool) (status int, body []byte, took time.Duration, err error) {
+func (v *pageReader) do(ctx context.Context, method, path string, form url.Values, api bool) (status int, body []byte, took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return 0, nil, 0, err
@@ -99,7 +99,7 @@ func (v *visitor) do(ctx context.Context, method, path string, form url.Values, 
 }
 
 // time asks for one address again and again, after a first time that does not count.
-func (v *visitor) time(ctx context.Context, p Paged, times int, api bool) (Paged, error) {
+func (v *pageReader) time(ctx context.Context, p Paged, times int, api bool) (Paged, error) {
 	var took []time.Duration
 	for n := range times + 1 {
 		status, body, d, err := v.do(ctx, http.MethodGet, p.URL, nil, api)
@@ -132,7 +132,7 @@ var more = []string{
 }
 
 // reads goes through what the API says that it can be asked for.
-func (v *visitor) reads(ctx context.Context, times int) (all []Paged, err error) {
+func (v *pageReader) reads(ctx context.Context, times int) (all []Paged, err error) {
 	_, body, _, err := v.do(ctx, http.MethodGet, "/openapi.json", nil, true)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (v *visitor) reads(ctx context.Context, times int) (all []Paged, err error)
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // example fills the parameters of a path with the first that its list has, or answers nothing.
-func (v *visitor) example(ctx context.Context, path string) (string, error) {
+func (v *pageReader) example(ctx context.Context, path string) (string, error) {
 	at := strings.Index(path, "/{")
 	if at < 0 {
 		return path, nil
@@ -215,7 +215,7 @@ var link = regexp.MustCompile(`href="(/[^"#]*)`)
 const crawled = 400
 
 // pages signs in and follows links, and asks for one address of each page and each choice of its parameters.
-func (v *visitor) pages(ctx context.Context, times int) (all []Paged, err error) {
+func (v *pageReader) pages(ctx context.Context, times int) (all []Paged, err error) {
 	if _, _, _, err := v.do(ctx, http.MethodPost, "/sign-in", url.Values{"token": {v.token}}, false); err != nil {
 		return nil, err
 	}
