@@ -64,7 +64,7 @@ const (
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, $4::bigint, 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, $4, null,
-			'ok', '', 0, null, '', 0
+			'ok', '', 0, null, '', 0, 0
 		from gone`
 )
 

@@ -55,7 +55,7 @@ func TestMonitorsAreWatchedOnANodeThatLeavesAndComesBack(t *testing.T) {
 	}
 	onBoth(t, func(t *testing.T, s *Site) {
 		t.Parallel()
-		o := Watch{Monitors: 5, Every: time.Second, Hosts: 2, Warm: time.Second, For: time.Second, Away: time.Second, Back: time.Second}
+		o := Watch{Monitors: 5, Every: time.Second, Hosts: 2, Warm: 2 * time.Second, For: 2 * time.Second, Away: time.Second, Back: 5 * time.Second}
 		w, err := o.Run(t.Context(), s, program)
 		if err != nil {
 			t.Fatal(err)
