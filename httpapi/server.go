@@ -479,7 +479,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
-	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !strings.HasPrefix(r.URL.Path, "/v1/") {
+	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !forPrograms(r.URL.Path) {
 		r.Pattern = "console"
 		s.console.ServeHTTP(w, r)
 		return
@@ -493,6 +493,13 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	s.refuse(r.Context(), w, belfry.Errorf(belfry.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
 		WithHint("/docs lists what there is"))
+}
+
+// forPrograms tells paths that no person opens. Who calls a heartbeat by a wrong
+// address must hear of it, and not be taken to a page for signing in that
+// answers 200.
+func forPrograms(path string) bool {
+	return slices.ContainsFunc([]string{"/v1/", "/beat/", "/badge/", "/artifacts/"}, func(at string) bool { return strings.HasPrefix(path, at) })
 }
 
 // probe learns what a handler would answer.

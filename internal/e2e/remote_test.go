@@ -65,8 +65,11 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 		w.logs(patience, `broker call fails, trying again`)
 		n = s.serve(flags...)
 		n.becomes(id, patience, belfry.JobSucceeded)
-		if as := n.attempts(id); !slices.Equal(outcomes(as), []belfry.Outcome{belfry.OutcomeOK}) {
-			t.Errorf("the job that ran meanwhile: %v", outcomes(as))
+		// The server may have died before its claim was answered. Such a claim
+		// never arrived, and is handed back.
+		began := slices.DeleteFunc(outcomes(n.attempts(id)), func(o belfry.Outcome) bool { return o == belfry.OutcomeHandedBack })
+		if !slices.Equal(began, []belfry.Outcome{belfry.OutcomeOK}) {
+			t.Errorf("the job that ran meanwhile: %v", began)
 		}
 		id = n.enqueue("show").ID
 		n.becomes(id, patience, belfry.JobSucceeded)
