@@ -91,7 +91,7 @@ var everyPage = []struct {
 	{name: "jobs-dry-run", path: "/jobs/bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Do nothing"}, scope: belfry.ScopeOperate},
 	{name: "jobs-dry-run-none", path: "/jobs/bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be redriven."}, scope: belfry.ScopeOperate},
 	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Redrive", "How it went", "builder"}},
-	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel", "so far"}},
+	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel"}},
 	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "What to do"}},
 	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
 	{name: "job-new", path: "/jobs/new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: belfry.ScopeOperate},
