@@ -5,31 +5,34 @@ import (
 	"sync"
 )
 
-// docs remembers what documents decode to. A document is known by what it
-// belongs to and a number that grows with each change of it. What it decoded to
-// is shared, and must not be changed.
+// docs remembers what the last document of each key decoded to. What it decoded
+// to is shared, and must not be changed.
+//
+// Only the text itself says whether it is that document. An id and a generation
+// do not: a transaction that reads its own writes and is rolled back, as a dry
+// run does, leaves both to be given again to something else.
 type docs[K comparable, T any] struct {
 	mu    sync.RWMutex
 	known map[K]doc[T]
 }
 
 type doc[T any] struct {
-	generation int64
-	value      T
+	text  string
+	value T
 }
 
 // maxDocs bounds the memory; beyond it, all is forgotten and read again.
 const maxDocs = 10_000
 
-// decode answers what text decodes to.
-func (d *docs[K, T]) decode(key K, generation int64, text string) (T, error) {
+// decode answers what text, the document of key, decodes to.
+func (d *docs[K, T]) decode(key K, text string) (T, error) {
 	d.mu.RLock()
 	known, ok := d.known[key]
 	d.mu.RUnlock()
-	if ok && known.generation == generation {
+	if ok && known.text == text {
 		return known.value, nil
 	}
-	fresh := doc[T]{generation: generation}
+	fresh := doc[T]{text: text}
 	if err := json.Unmarshal([]byte(text), &fresh.value); err != nil {
 		return fresh.value, err
 	}

@@ -35,7 +35,7 @@ func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt, &m.againAt); err != nil {
 		return m, err
 	}
-	m.Monitor, err = s.monitorDocs.decode(id, generation, doc)
+	m.Monitor, err = s.monitorDocs.decode(id, doc)
 	m.ID, m.Namespace, m.Name, m.Generation = id, namespace, name, generation
 	m.CreatedAt, m.UpdatedAt = instant(created), instant(updated)
 	return m, err

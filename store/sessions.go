@@ -20,7 +20,7 @@ func (s *Store) scanSession(rows Rows) (w belfry.WorkerState, err error) {
 	err = rows.Scan(&w.Session, &name, &namespace, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
 		scanTime{&w.ExpiresAt}, scanTime{&w.EndedAt}, &lost, &drain)
 	if err == nil {
-		w.WorkerInfo, err = s.sessionDocs.decode(w.Session, 0, doc)
+		w.WorkerInfo, err = s.sessionDocs.decode(w.Session, doc)
 	}
 	w.Name, w.Namespace, w.Lost, w.Drain = name, namespace, lost != 0, drain != 0
 	return w, err

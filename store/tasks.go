@@ -21,7 +21,7 @@ func (s *Store) scanTask(rows Rows) (t belfry.Task, err error) {
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &created, &updated); err != nil {
 		return t, err
 	}
-	t, err = s.taskDocs.decode(id, generation, doc)
+	t, err = s.taskDocs.decode(id, doc)
 	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
 	t.CreatedAt, t.UpdatedAt = instant(created), instant(updated)
 	return t, err

@@ -76,6 +76,20 @@ func init() {
 		want(b, "the same plan in earnest", w, "create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
 	})
 
+	add("what a dry run has read is not taken for what is written later", func(b *bench) {
+		plan := manifest()
+		b.apply(plan, belfry.ApplyOptions{DryRun: true})
+		b.task("first") // with an id that the dry run may have given to another
+		b.task("second")
+		want(b, "created", must(b.st.Task(b.ctx, "default", "second"))(b).Kind, belfry.KindFunc)
+		b.apply(manifest(), belfry.ApplyOptions{})
+		plan.Tasks[1].Command.Shell = "planned"
+		plan.Schedules[1].Description = "read its task"
+		b.apply(plan, belfry.ApplyOptions{DryRun: true})
+		must(b.st.UpdateTask(b.ctx, belfry.Task{Name: "b", Command: &belfry.Command{Shell: "written"}}))(b)
+		want(b, "updated", must(b.st.Task(b.ctx, "default", "b"))(b).Command.Shell, "written")
+	})
+
 	add("one mistake anywhere leaves nothing of an apply", func(b *bench) {
 		b.task("old")
 		before := b.everything()
