@@ -104,7 +104,9 @@ func (c *change) followClock() (by time.Duration, sure bool, err error) {
 			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", by)
 		}
 	})
-	return by, true, nil
+	// The first look of a process has nothing to compare with: what looks passed
+	// may be a clock that was set since this process leased something.
+	return by, last.seen || by != 0, nil
 }
 
 // clockSet answers how far the clock was set since somebody looked, if nobody

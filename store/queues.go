@@ -32,8 +32,9 @@ func (c *change) checkQueue(field, name string) error {
 	return err
 }
 
-// Prepare gives a new database its first queues, and takes up what an earlier
-// life of this process left. Opening a store calls it.
+// Prepare gives a new database its first queues, takes up what an earlier life of
+// this process left, and looks at the clock before anything is leased by it.
+// Opening a store calls it.
 func (s *Store) Prepare(ctx context.Context) error {
 	return s.write(ctx, "prepare", func(c *change) error {
 		for _, q := range belfry.FirstQueues() {
@@ -44,6 +45,9 @@ func (s *Store) Prepare(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+		}
+		if _, _, err := c.followClock(); err != nil {
+			return err
 		}
 		return c.freeAlerts()
 	})

@@ -70,6 +70,23 @@ func init() {
 		b.wantState(j.ID, belfry.JobRunning)
 	})
 
+	addNodes("a clock that is set forward while a claim's answer is under way takes no job back, also on a node that has just started", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // which could not look as it opened
+		for _, st := range append(nodes, unsure) {
+			for _, other := range nodes { // as each does every second
+				ok(b, other.FollowClock(b.ctx))
+			}
+			j := b.enqueue(belfry.NewJob{Task: "t"})
+			s := b.session("t")
+			c := b.claim(s, 1)
+			b.clock.Set(24 * time.Hour)
+			must(st.Renew(b.ctx, s.ID, nil))(b)
+			b.wantState(j.ID, belfry.JobRunning)
+			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+		}
+	})
+
 	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", func(b *bench, nodes []*store.Store) {
 		b.task("t", func(t *belfry.Task) {
 			t.Retry = belfry.Retry{MaxAttempts: 2, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Minute), Jitter: -1}

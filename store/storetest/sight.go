@@ -38,6 +38,7 @@ func init() {
 func (b *bench) again() {
 	b.Helper()
 	b.st = store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.shelf})
+	ok(b, b.st.Prepare(b.ctx))
 }
 
 // lose lets so much time pass that what does not renew is lost, while a node
