@@ -4,13 +4,16 @@
 import {tick} from './time.js';
 
 const sign = document.getElementById('live');
-let stream, asked = false, busy = false, missed = false, retry = 1000;
+let stream, asked = false, busy = false, missed = false, leaving = false, retry = 1000;
 
 export function follow() {
   if (!document.body.dataset.stream || !document.querySelector('[data-live][id]')) return;
   document.addEventListener('visibilitychange', () => document.hidden ? close() : open(true));
   addEventListener('pagehide', close); // or a page kept for going back holds its connection
-  addEventListener('pageshow', e => { if (e.persisted) open(true); });
+  addEventListener('pageshow', e => { leaving = false; if (e.persisted) open(true); });
+  // A form on its way may delete what this page shows, and the change of that
+  // is told before its answer arrives.
+  addEventListener('submit', e => { leaving ||= !e.defaultPrevented && e.target.getAttribute('method') === 'post'; });
   open(false);
   // What no change is told of, such as a check that went well, is read again
   // after so many seconds.
@@ -53,6 +56,7 @@ const parts = () => [...document.querySelectorAll('[data-live][id]')];
 // refresh reads the page again: one at a time, and no sooner than three times
 // as long as it took.
 async function refresh() {
+  if (leaving) return;
   if (busy) { asked = true; return; }
   busy = true;
   const began = performance.now();
