@@ -21,6 +21,7 @@ func TestALeaseEndsInTwoSteps(t *testing.T) {
 			t.Error("an answer after the end extends it")
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if warned != 32*time.Second || fell != 37*time.Second {
 			t.Errorf("asked to stop after %s and killed after %s, want 22s and 27s after the renewal that was sent at 10s", warned, fell)
 		}
