@@ -49,7 +49,7 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 			states[f.Ref] = belfry.JobSucceeded
 			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D()))
 			c.wake(topicPlace(j.Queue))
-			c.s.opt.Observer.Settled(j.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(j.ClaimedAt))
+			c.observe(func(o Observer) { o.Settled(j.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(j.ClaimedAt)) })
 		}
 	}
 	if len(gone) == 0 {

@@ -208,7 +208,7 @@ func (c *change) shiftClock(d time.Duration) error {
 		}
 	}
 	c.wake(topicEngine)
-	c.s.water.drain()
+	c.after(c.s.water.drain)
 	c.after(c.s.due.drain)
 	return nil
 }

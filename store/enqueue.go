@@ -22,11 +22,13 @@ func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []belfry.NewJob) ([]be
 
 // adopt joins the caller's transaction.
 func (s *Store) adopt(ctx context.Context, tx any) (*change, error) {
+	c := s.begin(ctx)
 	t, sql, now, err := s.db.Adopt(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	return &change{ctx: ctx, tx: t, sql: sql, now: belfry.Micro(now), s: s}, nil
+	c.tx, c.sql, c.now, c.foreign = t, sql, belfry.Micro(now), true
+	return c, nil
 }
 
 // Wake tells workers that their queues have new jobs. It is only needed after

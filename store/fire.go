@@ -261,7 +261,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 				// day here that say the same. The high-water mark keeps it
 				// from being fired twice.
 				mine[identity{o.ScheduleID, micros(o.Nominal)}] = true
-				c.s.opt.Observer.Fired(o.Decision, o.Reason, c.now.Sub(o.DueAt))
+				c.observe(fired(o, c.now))
 				continue
 			}
 			rows, err := c.roomFor(d.row, o)
@@ -272,7 +272,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 				return nil, err
 			}
 			fresh = append(fresh, rows...)
-			c.s.opt.Observer.Fired(o.Decision, o.Reason, c.now.Sub(o.DueAt))
+			c.observe(fired(o, c.now))
 		}
 		for _, o := range d.out.Unbuffered {
 			unbuffered = append(unbuffered, occurrenceRowOf(o))
@@ -311,6 +311,10 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 		}
 	}
 	return mine, nil
+}
+
+func fired(o belfry.Occurrence, now time.Time) func(Observer) {
+	return func(to Observer) { to.Fired(o.Decision, o.Reason, now.Sub(o.DueAt)) }
 }
 
 // roomFor parts a row that stands for several nominal times around those that

@@ -282,7 +282,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 			return err
 		}
 		out.Sessions = int(n)
-		s.opt.Observer.Lost(int(n))
+		c.observe(func(o Observer) { o.Lost(out.Sessions) })
 		unsettled, err := collect(ctx, c.tx, scanSilent, `
 			select id, renewed_at
 			from sessions
@@ -297,7 +297,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 				return err
 			}
 			if n > 0 {
-				c.after(func() { s.opt.Observer.Released(n, c.now.Sub(x.renewedAt)) })
+				c.observe(func(o Observer) { o.Released(n, c.now.Sub(x.renewedAt)) })
 			}
 			if out.Jobs += n; out.Jobs >= releaseBatch {
 				out.More = true

@@ -214,7 +214,7 @@ func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
 		s := belfry.Settle(f.row.Job, task.Retry, f.fin, c.now)
 		answers[f.row.ID] = s
 		ends[i] = ending{row: f.row, settled: s, fin: f.fin}
-		c.s.opt.Observer.Settled(f.row.Queue, s.Outcome, s.State, c.now.Sub(f.row.ClaimedAt))
+		c.observe(func(o Observer) { o.Settled(f.row.Queue, s.Outcome, s.State, c.now.Sub(f.row.ClaimedAt)) })
 	}
 	return answers, c.end(ends, true)
 }

@@ -151,21 +151,19 @@ func (s *Store) Run(ctx context.Context) error {
 // write runs a transition, tells the observer, and after the commit wakes whom
 // it concerns.
 func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
-	begun := time.Now()
-	var asked time.Duration
-	if s.opt.Monotonic != nil {
-		asked = s.opt.Monotonic()
-	}
+	asked := s.begin(ctx)
 	var c *change
 	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
-		c = &change{ctx: ctx, tx: tx, sql: s.sql, now: belfry.Micro(at.Now), stable: belfry.Micro(at.Stable), begun: begun, asked: asked, s: s}
+		again := *asked // what an earlier try has gathered is gone with it
+		c = &again
+		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
 		if err := fn(c); err != nil {
 			return err
 		}
 		c.wakeEarly(at.Woke)
 		return nil
 	})
-	s.opt.Observer.Took(name, time.Since(begun), err != nil)
+	s.opt.Observer.Took(name, time.Since(asked.begun), err != nil)
 	s.hears(ctx, err)
 	if err == nil {
 		for _, fn := range c.then {
@@ -174,6 +172,15 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 		s.announce(c.wakes)
 	}
 	return err
+}
+
+// begin is a transition that is asked for now and has no transaction yet.
+func (s *Store) begin(ctx context.Context) *change {
+	c := &change{ctx: ctx, begun: time.Now(), s: s}
+	if s.opt.Monotonic != nil {
+		c.asked = s.opt.Monotonic()
+	}
+	return c
 }
 
 func (s *Store) announce(topics []string) {
@@ -198,6 +205,8 @@ type change struct {
 	s      *Store
 	wakes  []string
 	then   []func()
+	// foreign is set in a transaction that its caller commits.
+	foreign bool
 
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that
@@ -225,8 +234,20 @@ func (c *change) wakeEarly(woke func(int)) {
 	}
 }
 
-// after runs fn when the transition has been committed.
+// after runs fn when the transition has been committed. In a transaction of the
+// caller's nobody learns of that, and it does not run.
 func (c *change) after(fn func()) { c.then = append(c.then, fn) }
+
+// observe tells the observer of what has happened once it has: what is begun
+// again after a fault is counted once, and what is taken back is not. In a
+// transaction of the caller's it is told at once.
+func (c *change) observe(fn func(o Observer)) {
+	if c.foreign {
+		fn(c.s.opt.Observer)
+		return
+	}
+	c.after(func() { fn(c.s.opt.Observer) })
+}
 
 func (c *change) wake(topic string) {
 	for _, t := range c.wakes {

@@ -85,7 +85,9 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: belfry.JobSucceeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
 		}
 		states[d.Ref] = belfry.JobSucceeded
-		c.s.opt.Observer.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
+		c.observe(func(o Observer) {
+			o.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
+		})
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
 		c.wake(topicPlace(d.Queue))
 	}
