@@ -149,7 +149,7 @@ func (c *change) insertAlert(n belfry.Notice, d belfry.Delivery, monitor int64) 
 // Bounds of one look at the outbox.
 const (
 	takeChannels = 32
-	takeAlerts   = 1000 // of one channel
+	takeAlerts   = 1000 // of one channel, those that are due first
 )
 
 // TakeAlerts decides about alerts that are due and takes the messages that are
@@ -225,8 +225,8 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 		select `+alertColumns+`, taken_until, monitor_id
 		from alerts
 		where namespace = $1 and channel = $2 and state = 'pending'
-		order by id
-		limit $3`, name.Namespace, name.Name, takeAlerts)
+		order by case when due_at <= $4 then 0 else 1 end, id -- or those that wait for long could keep from it what is due
+		limit $3`, name.Namespace, name.Name, takeAlerts, micros(c.now))
 	if err != nil {
 		return nil, err
 	}

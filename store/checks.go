@@ -400,7 +400,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 			select `+monitorColumns+`
 			from monitors m
 			where m.wake_at > 0 and m.wake_at <= $1
-			order by m.wake_at
+			order by m.wake_at, m.id
 			limit $2`+s.sql.SkipLocked("m"), micros(c.now), lapseBatch)
 		if err != nil {
 			return err
@@ -424,8 +424,10 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 	return out, err
 }
 
-// resumable locks the schedules of monitors whose pause may be over, as far as
-// nobody else holds them. Schedules are locked before monitors.
+// resumable locks the schedules of the first monitors whose pause may be over,
+// as far as nobody else holds them. Schedules are locked before monitors. They
+// are taken in the order of these, or a batch could have one part of each and
+// nothing of both.
 func (c *change) resumable() ([]int64, error) {
 	return collect(c.ctx, c.tx, scanInt, `
 		select s.id
@@ -433,9 +435,10 @@ func (c *change) resumable() ([]int64, error) {
 		where s.id in (
 			select m.schedule_id
 			from monitors m
-			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0)
-		order by s.id
-		limit $2`+c.sql.SkipLocked("s"), micros(c.now), lapseBatch)
+			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0
+			order by m.wake_at, m.id
+			limit $2)
+		order by s.id`+c.sql.SkipLocked("s"), micros(c.now), lapseBatch)
 }
 
 func (c *change) lapse(row *monitorRow) error {

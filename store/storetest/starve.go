@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// many counts to n in a statement: i is 1 to n.
+func many(n int) string {
+	return fmt.Sprintf(`with recursive many(i) as (select 1 union all select i + 1 from many where i < %d)`, n)
+}
+
+// paused saves a monitor that is paused for a while, and the same as often as
+// asked besides, with schedules behind all others.
+func (b *bench) paused(name string, span time.Duration, others int, from int64) {
+	b.Helper()
+	b.monitor(name)
+	must(b.st.PauseMonitor(b.ctx, "default", name, b.clock.Now().Add(span), ""))(b)
+	b.sql(`insert into schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at) `+many(others)+`
+		select $1 + i, namespace, name || '-' || i, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at
+		from schedules, many where name = $2`, from, belfry.OwnedName(name))
+	b.sql(`insert into monitors (id, namespace, name, kind, generation, doc, schedule_id, status, state, wake_at, created_at, updated_at) `+many(others)+`
+		select $1 + i, namespace, name || '-' || i, kind, generation, doc, $1 + i, status, state, wake_at, created_at, updated_at
+		from monitors, many where name = $2`, from, name)
+}
+
+func init() {
+	add("what waits in the outbox for long keeps nothing from being told that is due", func(b *bench) {
+		w := b.checker()
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.sql(`insert into alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
+			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
+			Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
+		b.monitor("site")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		if titles := b.deliver(belfry.Told{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
+			b.Fatalf("told: %q", titles)
+		}
+	})
+
+	add("monitors whose pauses end together all go on, however many they are and in whatever order they were made", func(b *bench) {
+		const batch = 500
+		b.paused("late", 2*time.Hour, batch, 1_000_000)
+		b.paused("early", time.Hour, batch, 2_000_000)
+		b.clock.Move(3 * time.Hour)
+		for range 5 {
+			must(b.st.LapseMonitors(b.ctx))(b)
+		}
+		want(b, "still paused", b.count(`select count(*) from monitors where status = 'paused'`), 0)
+		want(b, "schedules still paused", b.count(`select count(*) from schedules where state = 'paused'`), 0)
+	})
+
+	add("what nobody can use any more leaves in the end", func(b *bench) {
+		must2 := func(_ belfry.JoinToken, _ string, err error) { ok(b, err) }
+		must2(b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "m", Uses: 1}))
+		must(b.st.BeginRemoval(b.ctx, []string{digestOf("one")}))(b)
+		b.minutely()
+		f := b.backfill("tick", -time.Hour, -time.Minute)
+		must(b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillCanceled))(b)
+		for _, step := range []struct {
+			after                      time.Duration
+			joins, removals, backfills int64
+		}{{0, 1, 1, 1}, {25 * time.Hour, 1, 0, 1}, {60 * 24 * time.Hour, 0, 0, 1}, {401 * 24 * time.Hour, 0, 0, 0}} {
+			b.clock.Move(step.after)
+			for must(b.st.Prune(b.ctx))(b) {
+			}
+			want(b, "join tokens", b.count(`select count(*) from join_tokens`), step.joins)
+			want(b, "removals", b.count(`select count(*) from artifact_removals`), step.removals)
+			want(b, "backfills", b.count(`select count(*) from backfills`), step.backfills)
+		}
+	})
+
+	addNodes("edits at the same moment lose no secret that one of them brings", func(b *bench, nodes []*store.Store) {
+		save := func(st *store.Store, secret, note belfry.Secret) error {
+			_, err := st.SaveChannel(b.ctx, belfry.Channel{Name: "hook", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook", Secret: secret, Headers: map[string]belfry.Secret{"X-Note": note}}})
+			return err
+		}
+		for round := range 20 {
+			fresh := belfry.Secret(fmt.Sprint("fresh-", round))
+			ok(b, save(b.st, "old", ""))
+			b.crowd(nodes, 2, func(_ context.Context, st *store.Store, i int) error {
+				if i == 0 {
+					return save(st, fresh, "")
+				}
+				return save(st, belfry.Redacted, belfry.Secret(fmt.Sprint("edit ", round, " ", i)))
+			})
+			want(b, "secret", must(b.st.ChannelSecrets(b.ctx, "default", "hook"))(b).Webhook.Secret, fresh)
+		}
+	})
+}
