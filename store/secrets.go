@@ -165,9 +165,9 @@ func noSecret(namespace, name string) error {
 }
 
 // resealers seal anew, a bounded number at a time, what is sealed with another
-// key than this, and answer how many that were. What is sealed in a table of its
-// own adds itself here.
-var resealers = []func(c *change, key string) (int, error){resealSecrets}
+// key than this, and answer how many secrets of people that were. What is sealed
+// in a table of its own adds itself here.
+var resealers = []func(c *change, key string) (int, error){resealSecrets, resealSigningKeys}
 
 // resealBatch bounds what is sealed anew in one transaction.
 const resealBatch = 500
@@ -220,18 +220,25 @@ func resealSecrets(c *change, key string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		now, sealed, err := c.s.sealer().Seal(purpose, plain)
+		sealed, err := c.sealWith(key, purpose, plain)
 		if err != nil {
 			return 0, err
 		}
-		if now != key { // or the next look would find the same again
-			return 0, belfry.Errorf(belfry.Conflict, "the key was changed meanwhile").WithHint("rotate again")
-		}
-		if _, err := c.tx.Exec(c.ctx, `update secrets set key_name = $3, sealed = $4 where namespace = $1 and name = $2`, r.namespace, r.name, now, sealed); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update secrets set key_name = $3, sealed = $4 where namespace = $1 and name = $2`, r.namespace, r.name, key, sealed); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
+}
+
+// sealWith seals, if it is this key that does. With another one the next look
+// would find the same again.
+func (c *change) sealWith(key, purpose string, plain []byte) (sealed string, err error) {
+	now, sealed, err := c.s.sealer().Seal(purpose, plain)
+	if err == nil && now != key {
+		err = belfry.Errorf(belfry.Conflict, "the key was changed meanwhile").WithHint("rotate again")
+	}
+	return sealed, err
 }
 
 // openSecrets answers the values of a namespace's secrets by their names, and

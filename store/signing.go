@@ -102,6 +102,30 @@ func (s *Store) newSigningKey(now time.Time) (k signingRow, err error) {
 	return k, err
 }
 
+// resealSigningKeys seals all of them anew, which are a few: without it the
+// attempts that run would be refused from the rotation on. One that cannot be
+// opened counts for nothing before and after.
+func resealSigningKeys(c *change, key string) (int, error) {
+	rows, err := collect(c.ctx, c.tx, scanSigningKey, `select id, sealed, created_at from signing_keys order by id`+c.sql.ForUpdate("signing_keys"))
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range rows {
+		seed, err := c.s.openSeed(r.ID, r.kept)
+		if err != nil || strings.HasPrefix(r.kept, keptPlain) {
+			continue
+		}
+		sealed, err := c.sealWith(key, purposeOfSigning(r.ID), seed)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := c.tx.Exec(c.ctx, `update signing_keys set sealed = $2 where id = $1`, r.ID, keptSealed+sealed); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
 // seals reports whether there is a key to seal with. A sealer may know that it
 // was given none.
 func (s *Store) seals() bool {

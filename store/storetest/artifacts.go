@@ -312,12 +312,14 @@ func init() {
 		for i := range 7 {
 			must(b.st.SetSecret(b.ctx, "default", fmt.Sprint("s", i), belfry.Secret(fmt.Sprint("v", i))))(b)
 		}
+		signs := must(b.st.SigningKeys(b.ctx))(b)
 		before := must(b.st.RotateSecrets(b.ctx))(b)
 		want(b, "sealed anew", before.Sealed, 7)
 		after := must(b.st.RotateSecrets(b.ctx))(b)
 		if after.Key == before.Key || after.Sealed != 7 {
 			b.Fatalf("%+v %+v", before, after)
 		}
+		want(b, "key of attempts' tokens", jsonOf(must(b.st.SigningKeys(b.ctx))(b)), jsonOf(signs))
 		want(b, "under one key", b.count(`select count(*) from secrets where key_name = $1`, after.Key), 7)
 		b.task("t", runs("one"), func(t *belfry.Task) { t.Program.Secrets = map[string]string{"A": "s3"} })
 		b.upload("one")
