@@ -33,9 +33,11 @@ const (
 	// rests on it; it only spares an upload that is about to be confirmed a
 	// second one.
 	collectAge = time.Hour
-	// removeWithin bounds the removal of one. Whoever wants to rely on it waits
-	// as long.
+	// removeWithin bounds the removal of one, and removeAll that of those that
+	// were begun together. Whoever wants to rely on one waits as long, and ten
+	// minutes after the begin the node that removes counts as dead.
 	removeWithin = time.Minute
+	removeAll    = 5 * time.Minute
 )
 
 // collect gives up what nobody needs, and removes bytes that nothing refers to.
@@ -79,8 +81,10 @@ func (e *Engine) remove(ctx context.Context, store Artifacts, digests []string) 
 	}
 	removed := 0
 	var failed error
+	begun, stop := context.WithTimeout(ctx, removeAll)
+	defer stop()
 	for _, digest := range free {
-		removing, cancel := context.WithTimeout(ctx, removeWithin)
+		removing, cancel := context.WithTimeout(begun, removeWithin)
 		err := e.opt.Bytes.Delete(removing, digest)
 		cancel()
 		if err != nil {

@@ -17,14 +17,19 @@ import (
 // is a reference, and removes them last. So either he sees the reference, or the
 // other sees that he has begun, whatever happens in between and on which node.
 
-// removalDead is the age from which a removal is one whose node has died. A
-// single one takes a minute at most.
+// removalDead is the age from which a removal is one whose node has died. The
+// engine stops one after half of that.
 const removalDead = 10 * time.Minute
 
-// notBeingRemoved refuses to rely on bytes that are being removed now.
+// notBeingRemoved refuses to rely on bytes that are being removed now. A node
+// that died in the midst of that must not keep them from coming back for ever.
 func (s *Store) notBeingRemoved(ctx context.Context, digest string) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
 	return s.db.Read(ctx, func(tx Tx) error {
-		_, found, err := first(ctx, tx, scanInt, `select begun_at from artifact_removals where sha256 = $1`, digest)
+		_, found, err := first(ctx, tx, scanInt, `select begun_at from artifact_removals where sha256 = $1 and begun_at >= $2`, digest, micros(now.Add(-removalDead)))
 		if err == nil && found {
 			err = belfry.Errorf(belfry.Unavailable, "older bytes of artifact %s are being removed just now", digest).WithHint("try again in a minute")
 		}

@@ -44,7 +44,8 @@ const (
 	keepAudit    = 400 * 24 * time.Hour // a year, and a little
 	keepHours    = 100 * 24 * time.Hour // of monitors' results; days stay for ever
 	keepAlerts   = 400 * 24 * time.Hour
-	tidyStep     = 2000 // rows of each that one pass removes
+	keepRemovals = 24 * time.Hour // that nobody ended
+	tidyStep     = 2000           // rows of each that one pass removes
 )
 
 // Prune removes what retention no longer keeps, a bounded part at a time, and
@@ -66,30 +67,25 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	err = s.write(ctx, "prune", func(c *change) error {
 		for _, t := range []struct {
 			query  string
-			cutoff time.Time
+			cutoff int64
 		}{
-			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, c.now},
-			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, c.now.Add(-keepSessions)},
-			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, c.now},
-			{`delete from tokens where id in (select id from tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, c.now.Add(-keepTokens)},
-			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, c.now.Add(-keepAudit)},
-			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, c.now.Add(-keepAudit)},
-			{`delete from attempt_details where seq in (select seq from attempt_details where at <= $1 order by at limit $2)`, c.now.Add(-s.opt.Keep.Age)},
-			{`delete from tickets where job_id in (select job_id from tickets where next_at <= $1 order by next_at limit $2)`, c.now.Add(-keepTickets)},
-			{`delete from outputs where seq in (select seq from outputs where at <= $1 order by at limit $2)`, c.now.Add(-s.opt.Keep.Age)},
-			{`delete from outputs where seq in (select seq from outputs where confirmed = 0 and at <= $1 order by at limit $2)`, c.now.Add(-belfry.MaxTimeout.D() - keepOpen)},
+			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
+			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
+			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
+			{`delete from tokens where id in (select id from tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
+			{`delete from join_tokens where id in (select id from join_tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
+			{`delete from artifact_removals where sha256 in (select sha256 from artifact_removals where begun_at <= $1 limit $2)`, micros(c.now.Add(-keepRemovals))},
+			{`delete from backfills where id in (select id from backfills where ended_at > 0 and ended_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from attempt_details where seq in (select seq from attempt_details where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
+			{`delete from tickets where job_id in (select job_id from tickets where next_at <= $1 order by next_at limit $2)`, micros(c.now.Add(-keepTickets))},
+			{`delete from outputs where seq in (select seq from outputs where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
+			{`delete from outputs where seq in (select seq from outputs where confirmed = 0 and at <= $1 order by at limit $2)`, micros(c.now.Add(-belfry.MaxTimeout.D() - keepOpen))},
+			{`delete from job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from job_minutes where minute < $1 order by minute limit $2)`, minuteOf(c.now.Add(-keepMinutes))},
+			{`delete from schedule_days where (day, schedule_id) in (select day, schedule_id from schedule_days where day < $1 order by day limit $2)`, c.now.Add(-keepDays).Unix() / 86400},
 		} {
-			n, err := c.tx.Exec(ctx, t.query, micros(t.cutoff), tidyStep)
-			if err != nil {
-				return err
-			}
-			more = more || n == tidyStep
-		}
-		for query, cutoff := range map[string]int64{
-			`delete from job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from job_minutes where minute < $1 order by minute limit $2)`: minuteOf(c.now.Add(-keepMinutes)),
-			`delete from schedule_days where (day, schedule_id) in (select day, schedule_id from schedule_days where day < $1 order by day limit $2)`:                   c.now.Add(-keepDays).Unix() / 86400,
-		} {
-			n, err := c.tx.Exec(ctx, query, cutoff, tidyStep)
+			n, err := c.tx.Exec(ctx, t.query, t.cutoff, tidyStep)
 			if err != nil {
 				return err
 			}

@@ -390,6 +390,7 @@ func init() {
 		wantCode(b, err, belfry.Unavailable, "being removed")
 		b.clock.Move(11 * time.Minute)
 		want(b, "in use", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
+		want(b, "relied on again", must(b.st.ConfirmArtifact(b.ctx, "default", one[0]))(b).PostedAt, b.clock.Now())
 		ok(b, b.st.DeleteArtifact(b.ctx, "default", one[0]))
 		want(b, "taken over", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 		ok(b, b.st.EndRemoval(b.ctx, one))
