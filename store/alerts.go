@@ -270,7 +270,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 // withoutChannel ends alerts whose channel is gone. Where it is only locked, by
 // another node that tells it something, they stay.
 func (c *change) withoutChannel(name taskName) error {
-	_, err := channels.read(c.ctx, c.tx, name.Namespace, name.Name)
+	_, err := channels.read(c.ctx, c.tx, name.Namespace, name.Name, "")
 	if belfry.CodeOf(err) != belfry.NotFound {
 		return err
 	}

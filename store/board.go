@@ -25,7 +25,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Boa
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		b = belfry.Board{At: now, Incidents: []belfry.BoardEntry{}, Sections: []belfry.BoardSection{}}
-		page, err := statusPages.read(ctx, tx, namespaceOr(namespace), name)
+		page, err := statusPages.read(ctx, tx, namespaceOr(namespace), name, "")
 		if err != nil {
 			return err
 		}

@@ -33,11 +33,11 @@ func noCalendar(namespace, name string) error {
 		WithHint("see: belfry calendar list")
 }
 
-func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name string) (belfry.Calendar, error) {
+func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock string) (belfry.Calendar, error) {
 	c, found, err := first(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
 		from calendars
-		where namespace = $1 and name = $2`, namespace, name)
+		where namespace = $1 and name = $2`+lock, namespace, name)
 	if err == nil && !found {
 		err = noCalendar(namespace, name)
 	}
@@ -60,7 +60,7 @@ func (s *Store) SaveCalendar(ctx context.Context, cal belfry.Calendar) (belfry.C
 
 // saveCalendar writes a calendar that is valid, and answers the one before.
 func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, err error) {
-	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name)
+	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name, c.sql.ForUpdate("calendars"))
 	switch {
 	case belfry.CodeOf(err) == belfry.NotFound:
 		saved, err = c.insertCalendar(cal)
@@ -102,7 +102,7 @@ func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
 // DeleteCalendar removes a calendar that no schedule refers to.
 func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete calendar", func(c *change) error {
-		cal, err := s.calendar(ctx, c.tx, namespace, name)
+		cal, err := s.calendar(ctx, c.tx, namespace, name, "")
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 // Calendar is one calendar.
 func (s *Store) Calendar(ctx context.Context, namespace, name string) (c belfry.Calendar, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		c, err = s.calendar(ctx, tx, namespace, name)
+		c, err = s.calendar(ctx, tx, namespace, name, "")
 		return err
 	})
 	return c, err

@@ -102,11 +102,11 @@ func (k docKind[T]) written(d T) T {
 	return d
 }
 
-func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name string) (d T, err error) {
+func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name, lock string) (d T, err error) {
 	d, found, err := first(ctx, tx, k.scan, `
 		select `+documentColumns+`
 		from documents
-		where noun = $1 and namespace = $2 and name = $3`, k.noun, namespace, name)
+		where noun = $1 and namespace = $2 and name = $3`+lock, k.noun, namespace, name)
 	if err == nil && !found {
 		err = belfry.Errorf(belfry.NotFound, "no %s %q in namespace %q", spoken(k.noun), name, namespace).WithHint("see: %s", k.list)
 	}
@@ -128,7 +128,8 @@ func (k docKind[T]) all(ctx context.Context, tx Tx, namespace string) ([]T, erro
 // save creates or replaces one, and answers the one before.
 func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	h := k.head(&d)
-	old, err = k.read(c.ctx, c.tx, *h.namespace, *h.name)
+	// Locked, or what is kept of it could be what another edit has just replaced.
+	old, err = k.read(c.ctx, c.tx, *h.namespace, *h.name, c.sql.ForUpdate("documents"))
 	isNew := belfry.CodeOf(err) == belfry.NotFound
 	if err != nil && !isNew {
 		return d, old, err
@@ -145,6 +146,9 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 			return d, old, err
 		}
 	}
+	if !isNew && text(k.written(old)) == text(k.written(d)) {
+		return old, old, nil
+	}
 	if k.wakes {
 		if err := c.wakeMonitors(*h.namespace); err != nil {
 			return d, old, err
@@ -153,9 +157,6 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	if isNew {
 		saved, err = k.insert(c, d)
 		return saved, old, err
-	}
-	if text(k.written(old)) == text(k.written(d)) {
-		return old, old, nil
 	}
 	o := k.head(&old)
 	*h.id, *h.generation, *h.createdAt, *h.updatedAt = *o.id, *o.generation+1, *o.createdAt, c.now
@@ -218,7 +219,7 @@ func saveDoc[T document](ctx context.Context, s *Store, k docKind[T], d T) (save
 
 func deleteDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace, name string) error {
 	return s.write(ctx, "delete "+spoken(k.noun), func(c *change) error {
-		d, err := k.read(ctx, c.tx, namespace, name)
+		d, err := k.read(ctx, c.tx, namespace, name, "")
 		if err != nil {
 			return err
 		}
@@ -228,7 +229,7 @@ func deleteDoc[T document](ctx context.Context, s *Store, k docKind[T], namespac
 
 func readDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace, name string) (d T, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		d, err = k.read(ctx, tx, namespace, name)
+		d, err = k.read(ctx, tx, namespace, name, "")
 		return err
 	})
 	return d, err

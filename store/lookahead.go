@@ -71,7 +71,7 @@ func (s *Store) draft(ctx context.Context, tx Tx, q belfry.LookQuery, saved belf
 	}
 	var cals []belfry.Calendar
 	for _, name := range d.Calendars() {
-		c, err := s.calendar(ctx, tx, d.Namespace, name)
+		c, err := s.calendar(ctx, tx, d.Namespace, name, "")
 		if belfry.CodeOf(err) == belfry.NotFound {
 			continue // the plan names the field
 		}

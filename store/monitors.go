@@ -199,6 +199,13 @@ func (s *Store) UpdateMonitor(ctx context.Context, m belfry.Monitor) (out belfry
 }
 
 func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error) {
+	if m.Heartbeat == nil {
+		// Its task first, whose edits come one after the other: what is kept of the
+		// monitor could else be what another edit has just replaced.
+		if _, err := c.lockTask(m.Namespace, belfry.OwnedName(m.Name)); err != nil && belfry.CodeOf(err) != belfry.NotFound {
+			return row, old, err
+		}
+	}
 	if old, err = c.s.monitor(c.ctx, c.tx, m.Namespace, m.Name, false); err != nil {
 		return row, old, err
 	}
