@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// maxStarts bounds the times that one forecast works out.
+// maxStarts bounds the nominal times that one forecast works out.
 const maxStarts = 100_000
 
 // Forecast counts the starts of each minute and hour within a span, jitter and
@@ -53,12 +53,12 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 			sooner(g.next)
 			continue
 		}
-		times, err := s.starts(ctx, tx, g.one, a, left)
+		times, rest, err := s.starts(ctx, tx, g.one, a, &left)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return out, err
 		}
-		if left -= len(times); left == 0 {
-			sooner(times[len(times)-1])
+		if !rest.IsZero() {
+			sooner(rest)
 		}
 		out.Schedules += g.n
 		loads.Add(times, g.n, g.named)
@@ -69,20 +69,25 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 	return out, nil
 }
 
-// starts are when a schedule starts within a span, no more than most. Jitter and
-// calendars may move one behind its end.
-func (s *Store) starts(ctx context.Context, tx Tx, t timed, a belfry.Ahead, most int) (times []time.Time, err error) {
+// starts are when a schedule starts within a span. Jitter and calendars may move
+// one behind its end. It works out no more nominal times than are left, those
+// that a calendar takes away with them, and answers the first of the rest.
+func (s *Store) starts(ctx context.Context, tx Tx, t timed, a belfry.Ahead, left *int) (times []time.Time, rest time.Time, err error) {
 	var sc belfry.Schedule
 	if err := json.Unmarshal([]byte(t.doc), &sc); err != nil {
-		return nil, err
+		return nil, rest, err
 	}
 	sc.ID, sc.Namespace, sc.Name, sc.FinishAt, sc.Runs = t.id, t.Namespace, t.Schedule, t.finishAt, t.runs
 	plan, err := s.planOf(ctx, tx, sc)
 	if err != nil {
-		return nil, err
+		return nil, rest, err
 	}
 	until, moved := a.From.Add(a.Within), sc.Jitter > 0 || len(sc.Calendars()) > 0
-	for at := firstComing(sc, plan, a.From); !at.IsZero() && !at.After(until) && len(times) < most; at = firstComing(sc, plan, at) {
+	for at := firstComing(sc, plan, a.From); !at.IsZero() && !at.After(until); at = firstComing(sc, plan, at) {
+		if *left <= 0 || ctx.Err() != nil {
+			return times, at, ctx.Err()
+		}
+		*left--
 		start := at
 		if moved {
 			start = sc.ComingAt(plan, at).DueAt
@@ -95,7 +100,7 @@ func (s *Store) starts(ctx context.Context, tx Tx, t timed, a belfry.Ahead, most
 			break
 		}
 	}
-	return times, nil
+	return times, rest, nil
 }
 
 // timed is a schedule with what its times depend on.

@@ -1,9 +1,8 @@
 package store
 
 import (
-	"fmt"
+	"crypto/sha256"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/belfry-run/belfry"
@@ -20,23 +19,25 @@ type plans struct {
 
 type planned struct {
 	of        belfry.Schedule
-	calendars string
+	calendars [sha256.Size]byte
 	plan      belfry.Plan
 }
 
-func (p planned) isOf(s belfry.Schedule, calendars string) bool {
+func (p planned) isOf(s belfry.Schedule, calendars [sha256.Size]byte) bool {
 	return p.of.Namespace == s.Namespace && p.of.Name == s.Name && p.of.SameTimes(s) && p.calendars == calendars &&
 		slices.Equal(p.of.Blackout, s.Blackout) && slices.Equal(p.of.Within, s.Within)
 }
 
-// stamp names versions of calendars. The instant of the edit is in it for the
-// reason above: a version that was taken back had another one.
-func stamp(calendars []belfry.Calendar) string {
-	var b strings.Builder
-	for _, c := range calendars {
-		fmt.Fprintf(&b, "%d.%d.%d ", c.ID, c.Generation, micros(c.UpdatedAt))
+// stamp names calendars by all that they say, for the reason above.
+func stamp(calendars []belfry.Calendar) (sum [sha256.Size]byte) {
+	if len(calendars) == 0 {
+		return sum
 	}
-	return b.String()
+	h := sha256.New()
+	for _, c := range calendars {
+		h.Write([]byte(calendarDoc(c)))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // maxPlans bounds the cache. A plan takes about a kilobyte and some
