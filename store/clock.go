@@ -14,10 +14,11 @@ type watch struct {
 }
 
 type look struct {
-	seen   bool
-	wall   time.Time
-	mono   time.Duration
-	shifts int64 // how often all nodes together had followed the clock
+	seen  bool
+	wall  time.Time
+	mono  time.Duration
+	total time.Duration // by how much all nodes together had followed the clock
+	times int64         // how often
 }
 
 const (
@@ -67,39 +68,40 @@ func (c *change) followClock() (by time.Duration, sure bool, err error) {
 	if mono-c.asked > sureWithin {
 		return 0, last.seen && mono-last.mono > patience, nil
 	}
-	shifts, seenAt, err := c.clockRow("")
+	row, err := c.readClock("")
 	if err != nil {
 		return 0, false, err
 	}
-	switch {
-	case !last.seen && seenAt.Sub(c.now) >= noticed:
-		by = c.now.Sub(seenAt) // set back while nobody looked
-	case last.seen && shifts == last.shifts:
-		by = plausible(c.now.Sub(last.wall)-(mono-last.mono), c.now, seenAt)
+	if row.ahead(last, c.now, mono) {
+		return 0, false, nil
 	}
-	if by != 0 || c.now.Sub(seenAt) >= seenEvery {
-		locked, _, err := c.clockRow(c.sql.ForUpdate("clock"))
+	if by = row.unfollowed(last, c.now, mono); by != 0 || c.now.Sub(row.seenAt) >= seenEvery {
+		locked, err := c.readClock(c.sql.ForUpdate("clock"))
 		if err != nil {
 			return 0, false, err
 		}
-		if locked != shifts { // another node was faster
-			shifts, by = locked, 0
+		if locked.shifts != row.shifts { // another node was faster
+			if by = 0; last.seen {
+				by = locked.unfollowed(last, c.now, mono)
+			}
 		}
-		if by != 0 {
-			shifts++
+		if row = locked; by != 0 {
+			row.shifts, row.total, row.setAt, row.setBy = row.shifts+1, row.total+by, c.now, by
 			if err := c.shiftClock(by); err != nil {
 				return 0, false, err
 			}
 		}
-		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2`, shifts, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5`,
+			row.shifts, micros(c.now), row.total.Microseconds(), micros(row.setAt), row.setBy.Microseconds()); err != nil {
 			return 0, false, err
 		}
 	}
+	c.clock = row
 	now := c.now
 	c.after(func() {
 		c.s.watch.mu.Lock()
 		defer c.s.watch.mu.Unlock()
-		c.s.watch.last = look{true, now, mono, shifts}
+		c.s.watch.last = look{true, now, mono, row.total, row.shifts}
 		if by != 0 {
 			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", by)
 		}
@@ -119,17 +121,54 @@ func (c *change) clockSet() (by time.Duration, err error) {
 	c.s.watch.mu.Lock()
 	last := c.s.watch.last
 	c.s.watch.mu.Unlock()
-	if by = c.now.Sub(last.wall) - (c.asked - last.mono); by > 0 {
+	if by = last.moved(c.now, c.asked); by > 0 {
 		by = max(0, by-slow)
 	}
 	if !last.seen || by.Abs() < noticed {
 		return 0, nil
 	}
-	shifts, seenAt, err := c.clockRow("")
-	if err != nil || shifts != last.shifts {
+	row, err := c.readClock("")
+	if err != nil {
 		return 0, err
 	}
-	return plausible(by, c.now, seenAt), nil
+	return plausible(by-row.followed(last), c.now, row.seenAt), nil
+}
+
+// moved is how far the clock was moved since a look.
+func (l look) moved(now time.Time, mono time.Duration) time.Duration {
+	return now.Sub(l.wall) - (mono - l.mono)
+}
+
+// clockRow is what all nodes together know of the clock.
+type clockRow struct {
+	shifts int64
+	total  time.Duration // of them
+	seenAt time.Time
+	setAt  time.Time     // the last of them, by the clock as it was from then on
+	setBy  time.Duration // that
+}
+
+// followed is by how much the clock was followed since a look.
+func (r clockRow) followed(last look) time.Duration { return r.total - last.total }
+
+// unfollowed is how far the clock was set and nobody has made up for it. Two
+// steps of which another node has followed one are told apart by their sum. A
+// program from before there was a sum counts, and is taken to have made up for all.
+func (r clockRow) unfollowed(last look, now time.Time, mono time.Duration) time.Duration {
+	switch {
+	case !last.seen && r.seenAt.Sub(now) >= noticed:
+		return now.Sub(r.seenAt) // set back while nobody looked
+	case !last.seen, r.shifts != last.times && r.total == last.total, r.ahead(last, now, mono):
+		return 0
+	}
+	return plausible(last.moved(now, mono)-r.followed(last), now, r.seenAt)
+}
+
+// ahead reports that the others have followed a step that this look does not
+// show: its time was read before. If that stays so there was another step, back
+// to where it was.
+func (r clockRow) ahead(last look, now time.Time, mono time.Duration) bool {
+	return last.seen && mono-last.mono <= patience && last.moved(now, mono).Abs() < noticed && r.followed(last).Abs() >= noticed
 }
 
 // plausible leaves out what is no setting of the clock: slewing, and a jump
@@ -142,19 +181,38 @@ func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 	return by
 }
 
-func (c *change) clockRow(lock string) (shifts int64, seenAt time.Time, err error) {
-	rows, err := c.tx.Query(c.ctx, `select shifts, seen_at from clock`+lock)
-	if err != nil {
-		return 0, time.Time{}, err
+func (c *change) readClock(lock string) (clockRow, error) {
+	row, _, err := first(c.ctx, c.tx, func(r Rows) (row clockRow, err error) {
+		var total, by int64
+		err = r.Scan(&row.shifts, scanTime{&row.seenAt}, &total, scanTime{&row.setAt}, &by)
+		row.total, row.setBy = time.Duration(total)*time.Microsecond, time.Duration(by)*time.Microsecond
+		return row, err
+	}, `select shifts, seen_at, total, set_at, set_by from clock`+lock)
+	return row, err
+}
+
+// openWithin is how long a transaction may have been open when the clock was
+// followed that had its time from before the step. It is more than the database
+// allows.
+const openWithin = time.Minute
+
+// underWay is between which instants those lie that were written by such a
+// transaction after a step forward was followed, so that nobody has moved them;
+// all moved ones of that age are from long before. Both are zero if there are
+// none.
+func (r clockRow) underWay() (from, to time.Time) {
+	if r.setBy <= 0 {
+		return from, to
 	}
-	defer rows.Close()
-	var us int64
-	for rows.Next() {
-		if err := rows.Scan(&shifts, &us); err != nil {
-			return 0, time.Time{}, err
-		}
+	return r.setAt.Add(-r.setBy - openWithin), r.setAt.Add(-r.setBy / 2)
+}
+
+// moved is a lease as it would be if it had not been under way.
+func (h held) moved(r clockRow) held {
+	if from, to := r.underWay(); h.claimedAt.After(from) && h.claimedAt.Before(to) {
+		h.claimedAt, h.deadlineAt = h.claimedAt.Add(r.setBy), h.deadlineAt.Add(r.setBy)
 	}
-	return shifts, instant(us), rows.Err()
+	return h
 }
 
 // ShiftClock makes up for a clock that was set by d; [Store.FollowClock] calls

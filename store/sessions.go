@@ -207,6 +207,9 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 			return c.reconcile(session, holding, out)
 		}
 		sure = trusted
+		for i, h := range rows {
+			rows[i] = h.moved(c.clock)
+		}
 	}
 	leased := make(map[belfry.Ref]held, len(rows))
 	var late, never []belfry.Finish
@@ -273,11 +276,15 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		if sure, err := c.trusted(); err != nil || !sure {
 			return err
 		}
+		from, to := c.clock.underWay() // of renewals too
 		n, err := c.tx.Exec(ctx, `
 			update sessions
 			set ended_at = $1, lost = 1
-			where id in (select id from sessions where ended_at = 0 and expires_at < $2 and ttl <= $3`+s.sql.SkipLocked("sessions")+`)`,
-			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds())
+			where id in (
+				select id
+				from sessions
+				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)`+s.sql.SkipLocked("sessions")+`)`,
+			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds())
 		if err != nil {
 			return err
 		}

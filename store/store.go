@@ -207,6 +207,8 @@ type change struct {
 	then   []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
+	// clock is what was known of it when it was followed; zero before.
+	clock clockRow
 
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that

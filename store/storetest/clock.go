@@ -87,6 +87,61 @@ func init() {
 		}
 	})
 
+	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whoever stops in between", func(b *bench, nodes []*store.Store) {
+		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+		dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
+		for _, steps := range [][2]time.Duration{{time.Hour, 2 * time.Hour}, {-time.Hour, -2 * time.Hour}, {3 * time.Hour, -time.Hour}, {-time.Hour, time.Hour}} {
+			b.enqueue(belfry.NewJob{Task: "t"})
+			s := b.session("t")
+			c := b.claim(s, 1)
+			follow(b, []*store.Store{dies, other})
+			b.clock.Set(steps[0])
+			ok(b, dies.FollowClock(b.ctx))
+			b.clock.Set(steps[1])
+			at := b.clock.Now().UnixMicro()
+			for range 2 { // that it was set back to where it was shows after a while
+				ok(b, other.FollowClock(b.ctx))
+				b.clock.Move(31 * time.Second)
+			}
+			want(b, "claimed", b.count(`select max(claimed_at) from leases`), at)
+			want(b, "renewed", b.count(`select max(renewed_at) from sessions where ended_at = 0`), at)
+			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
+			ok(b, b.st.CloseSession(b.ctx, s.ID))
+		}
+		want(b, "followed by", b.count(`select total from clock`), (4 * time.Hour).Microseconds()-(2*time.Hour).Microseconds())
+	})
+
+	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", func(b *bench, nodes []*store.Store) {
+		b.task("t", func(t *belfry.Task) { t.Timeout = belfry.Duration(time.Minute) })
+		b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		for range 10 { // so long that the nodes could give up what does not renew
+			follow(b, nodes)
+			for _, st := range nodes {
+				must(st.ReleaseLost(b.ctx))(b)
+			}
+			b.clock.Move(4 * time.Second)
+			b.renew(s)
+		}
+		c := b.claim(s, 1)
+		follow(b, nodes)
+		b.clock.Set(time.Hour)
+		follow(b, nodes)
+		// A claim and a renewal that are committed now had their time before the step.
+		b.sql(`update leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
+		b.sql(`update sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
+		for _, st := range nodes {
+			want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
+			must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
+			r := must(st.Renew(b.ctx, s.ID, []belfry.Ref{refOf(c.Jobs[0])}))(b)
+			want(b, "told to end", len(r.Cancel), 0)
+		}
+		b.clock.Move(3 * time.Minute) // beyond its deadline
+		want(b, "told to end in the end", len(b.renew(s, c.Jobs...).Cancel), 1)
+		want(b, "released once it is lost", b.lose(), 0)
+	})
+
 	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", func(b *bench, nodes []*store.Store) {
 		b.task("t", func(t *belfry.Task) {
 			t.Retry = belfry.Retry{MaxAttempts: 2, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Minute), Jitter: -1}
