@@ -25,9 +25,6 @@ import (
 // compared to the second. A heartbeat that is missing is down from the end of
 // its grace, and any is up again from the moment of the call.
 func TestAQuarterOfAYear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes its time")
-	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "belfry.db")
 	synctest.Test(t, func(t *testing.T) {

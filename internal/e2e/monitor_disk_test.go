@@ -19,7 +19,7 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	t.Parallel()
 	disk, why := smallDisk(t, "64m")
 	if why != "" {
-		t.Skip(why)
+		t.Fatal(why + ": run the tests as root, as make test does, or allow sudo -n mount and umount")
 	}
 	s := newSite(t, "sqlite:"+filepath.Join(disk, "belfry.db"))
 	s.env = []string{"BELFRY_TOKEN_FILE=" + s.tokenFile()}
