@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 )
 
@@ -23,6 +24,15 @@ type doc[T any] struct {
 
 // maxDocs bounds the memory; beyond it, all is forgotten and read again.
 const maxDocs = 10_000
+
+// own is a copy of what was decoded, for callers: they read a definition, change
+// it where it lies and save it.
+func own[T any](shared T) (mine T) {
+	if err := json.Unmarshal([]byte(text(shared)), &mine); err != nil {
+		panic(fmt.Sprintf("decode a %T that was encoded just now: %v", shared, err))
+	}
+	return mine
+}
 
 // decode answers what text, the document of key, decodes to.
 func (d *docs[K, T]) decode(key K, text string) (T, error) {

@@ -51,7 +51,7 @@ func writtenMonitor(m belfry.Monitor) belfry.Monitor {
 }
 
 func (m monitorRow) view() belfry.MonitorView {
-	v := belfry.MonitorView{Monitor: m.Redacted(), Status: m.state.Status(), State: m.state, NextAt: instant(m.nextAt)}
+	v := belfry.MonitorView{Monitor: own(m.Redacted()), Status: m.state.Status(), State: m.state, NextAt: instant(m.nextAt)}
 	if m.againAt > 0 && (m.nextAt == 0 || m.againAt < m.nextAt) {
 		v.NextAt = instant(m.againAt)
 	}
@@ -518,7 +518,7 @@ func (s *Store) CheckOf(ctx context.Context, namespace, monitor string) (t belfr
 		if err == nil && row.Heartbeat != nil {
 			err = belfry.Errorf(belfry.Conflict, "monitor %q is a heartbeat: it waits to be called", monitor)
 		}
-		t = row.Task()
+		t = own(row.Task())
 		return err
 	})
 	return t, err

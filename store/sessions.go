@@ -411,7 +411,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 			if err != nil {
 				return err
 			}
-			all[i].Running = int(n)
+			all[i].Running, all[i].WorkerInfo = int(n), own(all[i].WorkerInfo)
 		}
 		return nil
 	})

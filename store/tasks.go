@@ -182,7 +182,9 @@ func (s *Store) UpdateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 		if err := t.Validate(); err != nil {
 			return err
 		}
-		t, err = c.updateTask(t)
+		if t, err = c.updateTask(t); err == nil {
+			t = own(t)
+		}
 		return err
 	})
 	return t, err
@@ -288,7 +290,7 @@ func (s *Store) Task(ctx context.Context, namespace, name string) (t belfry.Task
 		t, err = s.task(ctx, tx, namespace, name)
 		return err
 	})
-	return t.Redacted(), err
+	return own(t.Redacted()), err
 }
 
 // Tasks lists tasks by namespace and name, without their secrets.
@@ -312,7 +314,7 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 			order by namespace, name
 			limit `+fmt.Sprint(limit+1), w.args...)
 		for i := range tasks {
-			tasks[i] = tasks[i].Redacted()
+			tasks[i] = own(tasks[i].Redacted())
 		}
 		p = page(tasks, limit, func(t belfry.Task) string { return encodeCursor(t.Namespace, t.Name) })
 		return err
