@@ -77,7 +77,8 @@ const (
 //   - In maintenance, and while a monitor it depends on is down, nobody is told
 //     that something began. What is still so afterwards is told then. Pages
 //     are meant to change in maintenance, so that is not told at all.
-//   - Of a monitor that is muted nobody is told anything.
+//   - Of a monitor that is muted nobody is told anything, but that is over what
+//     they were told: else a pager would ring on for what has long been mended.
 func Deliver(alerts []Alert, facts DeliveryFacts, now time.Time) []Dispatch {
 	d := dispatcher{facts: facts, now: now, decided: map[int64]Dispatch{}}
 	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b Alert) int { return cmp.Compare(a.ID, b.ID) })
@@ -154,7 +155,7 @@ func (d *dispatcher) end(a Alert) {
 		told = d.facts.Told(a.Notice.Incident)
 	}
 	switch {
-	case known && m.Muted:
+	case known && m.Muted && told != AlertSent:
 		d.suppress(a, whyMuted)
 	case a.Tries > 0: // it was to be told before, and was not taken
 		d.send(a)

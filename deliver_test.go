@@ -126,7 +126,9 @@ func TestDeliver(t *testing.T) {
 		{"an up in maintenance", "up site 10:00", "site up maintenance told=sent", "1 send"},
 		{"an up of a parent's child", "up site 10:00", "site up parent=gw told=sent", "1 send"},
 		{"an up where no down was to go, in maintenance", "up site 10:00", "site up maintenance", "1 no: maintenance w"},
-		{"an up of one that is muted", "up site 10:00", "site up muted told=sent", "1 no: the monitor is muted"},
+		{"an up of one that is muted", "up site 10:00", "site up muted", "1 no: the monitor is muted"},
+		{"an up of one that was muted since its down was told", "up site 10:00", "site up muted told=sent", "1 send"},
+		{"and whose down was not taken", "up site 10:00", "site up muted told=failed", "1 no: the monitor is muted"},
 		{"an up of one that was deleted", "up site 10:00", "told told=sent", "1 send"},
 		{"an up of one that was deleted untold", "up site 10:00", "", "1 no: the monitor was deleted"},
 
@@ -230,7 +232,7 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 				t.Fatalf("%d is sent and waits", a.ID)
 			case decided && !d.Until.IsZero() && !d.Until.After(now):
 				t.Fatalf("%d waits until now", a.ID)
-			case d.Send && m.Muted && !test:
+			case d.Send && m.Muted && !test && (a.Notice.Type != NoticeUp || told != AlertSent):
 				t.Fatalf("%d is sent though its monitor is muted", a.ID)
 			case d.Send && !test && !a.Notice.Type.Over() && (!known || m.Parent != "" || m.Maintenance.Name != ""):
 				t.Fatalf("%d is sent though nobody is to be told", a.ID)
