@@ -246,6 +246,11 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 	if err := c.applyJudgement(&row, belfry.EditMonitor(m, old.Monitor, old.state, env, c.now), nil); err != nil {
 		return row, old, err
 	}
+	if anew := row.state.Verdict == belfry.VerdictNew && old.state.Verdict != belfry.VerdictNew; anew && row.state.PausedAt.IsZero() {
+		if err := c.checkSoon(&row); err != nil {
+			return row, old, err
+		}
+	}
 	return row, old, c.audit("update", "monitor", m.Namespace, m.Name, "", writtenMonitor(old.Redacted()), writtenMonitor(m.Redacted()))
 }
 

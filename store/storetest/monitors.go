@@ -307,6 +307,39 @@ func init() {
 		wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), belfry.Conflict, "child")
 	})
 
+	add("what is read can be changed where it lies, and saved", func(b *bench) {
+		b.task("t", func(t *belfry.Task) { t.Kind, t.HTTP = belfry.KindHTTP, &belfry.HTTP{URL: "https://example.org/"} })
+		b.monitor("site")
+		for i := range 3 {
+			url := fmt.Sprintf("https://example.org/%d", i)
+			t := must(b.st.Task(b.ctx, "default", "t"))(b)
+			t.HTTP.URL = url
+			want(b, "generation", must(b.st.UpdateTask(b.ctx, t))(b).Generation, int64(i+2))
+			m := must(b.st.Monitor(b.ctx, "default", "site"))(b).Monitor
+			m.Check.HTTP.URL = url
+			want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, int64(i+2))
+		}
+	})
+
+	add("a monitor that is pointed at something else is checked soon, once", func(b *bench) {
+		w := b.checker()
+		b.monitor("site", func(m *belfry.Monitor) { m.Every = belfry.Duration(6 * time.Hour) })
+		w.turn("site", passed)
+		m := w.look("site").Monitor
+		for _, url := range []string{"https://other.example.org/", "https://third.example.org/"} {
+			m.Check.HTTP.URL = url
+			v := must(b.st.UpdateMonitor(b.ctx, m))(b)
+			want(b, "status", v.Status, belfry.StatusNew)
+			want(b, "soon", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
+		}
+		b.clock.Move(31 * time.Second)
+		w.fire()
+		w.promote()
+		jobs := w.checks()
+		want(b, "checks", len(jobs), 1)
+		want(b, "of", jobs[0].Task.HTTP.URL, "https://third.example.org/")
+	})
+
 	add("secrets of a check are kept when what was shown is saved again", func(b *bench) {
 		v := b.monitor("site", func(m *belfry.Monitor) { m.Check.HTTP.Auth = &belfry.HTTPAuth{User: "ann", Password: "hush"} })
 		want(b, "shown", v.Check.HTTP.Auth.Password, belfry.Redacted)
