@@ -123,8 +123,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunOnce fires what is due and makes ready what has come of age, until
-// nothing is left, and answers the number of jobs.
+// RunOnce fires what is due, makes ready what has come of age and begins cycles
+// that are ready, until nothing is left, and answers the number of jobs. What
+// they lead to when they end is not waited for.
 func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 	for {
 		p, err := e.opt.Store.Promote(ctx)
@@ -135,8 +136,14 @@ func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 		if err != nil {
 			return jobs, err
 		}
+		var begun belfry.Promoted // counted when they were fired or asked for
+		if c, ok := e.opt.Store.(Cycles); ok {
+			if begun, err = c.StartCycles(ctx); err != nil {
+				return jobs, err
+			}
+		}
 		jobs += p.Jobs + f.Jobs
-		if p.Jobs == 0 && f.Schedules == 0 {
+		if p.Jobs == 0 && f.Schedules == 0 && begun.Jobs == 0 {
 			return jobs, nil
 		}
 	}

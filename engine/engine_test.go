@@ -177,6 +177,18 @@ func TestRunnerFiresOnceWithoutStart(t *testing.T) {
 	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
 		t.Fatalf("fired again: %d, %v", n, err)
 	}
+	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "around", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "now"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.RunCycle(t.Context(), "default", "around"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := st.CycleStatus(t.Context(), "default", "around"); err != nil || c.Run == nil || c.Run.Current != "now" {
+		t.Fatalf("the cycle was not begun: %+v, %v", c.Run, err)
+	}
 	if r.IsRunning() {
 		t.Fatal("runs without Start")
 	}
