@@ -82,7 +82,8 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 			return false, translate(err)
 		}
 	}
-	return false, translate(db.pruneRest(ctx, cutoff))
+	more, err = db.pruneRest(ctx, cutoff)
+	return more, translate(err)
 }
 
 // pruneBefore is the day before which nothing is kept: by age, or because the
@@ -166,15 +167,20 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 	return nil
 }
 
-// pruneRest removes what fell into no prepared day, a bounded part at a time.
-func (db *DB) pruneRest(ctx context.Context, cutoff time.Time) error {
+// restStep bounds the rows that leave a rest in one statement.
+const restStep = 5000
+
+// pruneRest removes what fell into no prepared day, a bounded part at a time,
+// and reports whether there is more.
+func (db *DB) pruneRest(ctx context.Context, cutoff time.Time) (more bool, err error) {
 	for parent, at := range map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "decided_at"} {
-		_, err := db.pool.Exec(ctx, fmt.Sprintf(`
+		tag, err := db.pool.Exec(ctx, fmt.Sprintf(`
 			delete from %[1]s_rest
-			where ctid in (select ctid from %[1]s_rest where %[2]s < $1 limit 5000)`, parent, at), cutoff.UnixMicro())
+			where ctid in (select ctid from %[1]s_rest where %[2]s < $1 limit $2)`, parent, at), cutoff.UnixMicro(), restStep)
 		if err != nil {
-			return err
+			return false, err
 		}
+		more = more || tag.RowsAffected() == restStep
 	}
-	return nil
+	return more, nil
 }

@@ -95,6 +95,24 @@ func TestRetentionByAge(t *testing.T) {
 	}
 }
 
+// More rows than a pass looks at were written while the clock was ahead.
+func TestRetentionGetsPastWhatTheFutureLeft(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 10 * 24 * time.Hour}})
+	if err := st.DB().Write(t.Context(), func(tx store.Tx, at store.Moment) error {
+		_, err := tx.Exec(t.Context(), `with recursive many(i) as (select 1 union all select i + 1 from many where i < 2500)
+			insert into logs (job_id, lease, attempt, seq, stream, at, text) select i, 1, 1, 1, 'log', $1, '' from many`, at.Now.AddDate(100, 0, 0).UnixMicro())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	history(t, st, clock, 21)
+	prune(t, st)
+	if n := read(t, st, `select count(*) || '' from logs where job_id > 0 and text <> ''`); n != "11" {
+		t.Errorf("%s pieces of log are left of 21, want 11", n)
+	}
+}
+
 func TestRetentionByCount(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})

@@ -30,15 +30,17 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 		}
 		for _, h := range histories {
 			// Rows are nearly in the order of time; one that is out of it goes
-			// with its neighbours.
+			// with its neighbours. Those that were written while the clock was
+			// ahead are stepped over, or they would hold up all behind them.
 			n, err := tx.Exec(ctx, `
 				delete from `+h.table+`
 				where `+h.row+` in (
 					select `+h.row+` from (
 						select `+h.row+`, `+h.at+` from `+h.table+`
+						where `+h.at+` <= $3
 						order by `+h.row+`
 						limit $2)
-					where `+h.at+` < $1)`, cutoff, pruneStep)
+					where `+h.at+` < $1)`, cutoff, pruneStep, at.Now.UnixMicro())
 			if err != nil {
 				return err
 			}
