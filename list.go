@@ -232,10 +232,20 @@ type Check struct {
 
 // Event is something that changed, for those who watch.
 type Event struct {
-	Type string    `json:"type" enum:"job,change" doc:"job: a job's row changed; change: somebody changed a definition"`
-	At   time.Time `json:"at"`
-	Job  *Job      `json:"job,omitempty"`
-	Edit *Audit    `json:"edit,omitempty"`
+	Type  string      `json:"type" enum:"job,change,check" doc:"job: a job's row changed; change: somebody changed a definition; check: a monitor was judged, which the node alone tells that did it"`
+	At    time.Time   `json:"at"`
+	Job   *Job        `json:"job,omitempty"`
+	Edit  *Audit      `json:"edit,omitempty"`
+	Check *CheckEvent `json:"check,omitempty"`
+}
+
+// CheckEvent is a monitor that was judged: by a check that ended, or by one
+// that did not come.
+type CheckEvent struct {
+	Namespace string       `json:"namespace"`
+	Monitor   string       `json:"monitor"`
+	Outcome   CheckOutcome `json:"outcome,omitempty" doc:"Of the check; empty when none came"`
+	Status    Status       `json:"status" doc:"Of the monitor from now on"`
 }
 
 // CalendarFilter selects calendars, by name.

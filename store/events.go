@@ -16,13 +16,13 @@ const eventBatch = 200
 // seen is how far a watcher has come: the last audit row, job, lease and end.
 // Many jobs can share a lease or the instant of their end, so the last job of
 // either is part of it. Nothing is written for watchers; what they see is read
-// from what is there.
+// from what is there, and judged checks from what this process remembers.
 type seen struct {
-	audit, job, lease, leaseJob, done, doneJob int64
+	audit, job, lease, leaseJob, done, doneJob, life, judged int64
 }
 
 func (n *seen) parts() []*int64 {
-	return []*int64{&n.audit, &n.job, &n.lease, &n.leaseJob, &n.done, &n.doneJob}
+	return []*int64{&n.audit, &n.job, &n.lease, &n.leaseJob, &n.done, &n.doneJob, &n.life, &n.judged}
 }
 
 func (n seen) cursor() string {
@@ -70,22 +70,43 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 		}
 		from = to
 		again := time.NewTimer(s.opt.Poll)
-		select {
-		case <-woken:
-		case <-again.C:
-		case <-ends.C:
-			wait = 0
-		case <-ctx.Done():
-			again.Stop()
-			return nil, from.cursor(), nil
-		}
+		events, over := s.awaitEvents(ctx, namespace, &from, woken, again.C, ends.C)
 		again.Stop()
+		if len(events) > 0 || ctx.Err() != nil {
+			return events, from.cursor(), nil
+		}
+		if over {
+			wait = 0
+		}
+	}
+}
+
+// awaitEvents returns when it is worth to look at rows again, with what was
+// judged meanwhile, which takes no look, or when the time is over.
+func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []belfry.Event, over bool) {
+	for {
+		rung := s.hub.on(topicJudged)
+		if events = s.judged.since(namespace, from); len(events) > 0 {
+			return events, false
+		}
+		select {
+		case <-rung:
+		case <-woken:
+			return nil, false
+		case <-again:
+			return nil, false
+		case <-ends:
+			return nil, true
+		case <-ctx.Done():
+			return nil, true
+		}
 	}
 }
 
 func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		n = seen{}
+		s.judged.from(&n)
 		for _, q := range []struct {
 			to    *int64
 			query string
@@ -142,6 +163,7 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 		}
 		return nil
 	})
+	all = append(all, s.judged.since(namespace, &to)...)
 	slices.SortStableFunc(all, func(a, b belfry.Event) int { return cmp.Compare(micros(a.At), micros(b.At)) })
 	return all, to, err
 }

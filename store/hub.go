@@ -18,6 +18,7 @@ type hub struct {
 const (
 	topicEngine  = "engine"  // something may be due earlier than was known
 	topicJobs    = "jobs"    // for those who watch
+	topicJudged  = "judged"  // for those who watch; never leaves the process
 	topicDemands = "demands" // tasks need what none needed before
 )
 

@@ -106,14 +106,15 @@ func (o Options) WithDefaults() Options {
 
 // Store is Belfry's state. It is safe for use by many goroutines.
 type Store struct {
-	db    DB
-	sql   Dialect
-	opt   Options
-	hub   *hub
-	plans *plans
-	water *lowWater
-	due   dueMark
-	watch watch
+	db     DB
+	sql    Dialect
+	opt    Options
+	hub    *hub
+	judged *judged
+	plans  *plans
+	water  *lowWater
+	due    dueMark
+	watch  watch
 
 	hearing hearing
 
@@ -131,7 +132,7 @@ type Store struct {
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), plans: newPlans(), water: newLowWater()}
+	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater()}
 	s.hearing.since = s.processNow()
 	return s
 }
@@ -170,6 +171,10 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 			fn()
 		}
 		s.announce(c.wakes)
+		if len(c.judged) > 0 {
+			s.judged.put(c.judged)
+			s.hub.wake(topicJudged)
+		}
 	}
 	return err
 }
@@ -212,6 +217,8 @@ type change struct {
 
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that
+
+	judged []belfry.Event // for those who watch
 
 	windows map[string][]window // of maintenance, by namespace, once they were read
 	rules   map[string]rules    // for alerts, likewise

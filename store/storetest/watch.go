@@ -16,6 +16,7 @@ type watcher struct {
 	cursor    string
 	jobs      map[int64][]belfry.JobState
 	edits     []string
+	checks    []string
 }
 
 func (b *bench) watch(namespace string) *watcher {
@@ -34,9 +35,12 @@ func (w *watcher) look() {
 		ok(w.b, err)
 		w.cursor = next
 		for _, e := range events {
-			if e.Job != nil {
+			switch {
+			case e.Job != nil:
 				w.jobs[e.Job.ID] = append(w.jobs[e.Job.ID], e.Job.State)
-			} else {
+			case e.Check != nil:
+				w.checks = append(w.checks, fmt.Sprint(e.Check.Monitor, " ", e.Check.Outcome, " ", e.Check.Status))
+			default:
 				w.edits = append(w.edits, e.Edit.Action+" "+e.Edit.Noun+" "+e.Edit.Name)
 			}
 		}
@@ -115,6 +119,30 @@ func init() {
 		want(b, "jobs seen", len(w.jobs), 0)
 		want(b, "all seen", strings.Join(all.edits, ","), "create task t,create task u")
 		want(b, "all jobs seen", len(all.jobs), 1)
+	})
+
+	add("who watches sees the checks of its namespace that were judged, once each", func(b *bench) {
+		c := b.checker()
+		b.monitor("site")
+		c.turn("site", passed)
+		w, other := b.watch("default"), b.watch("other")
+		c.turn("site", passed)
+		w.look()
+		c.turn("site", failed)
+		c.turn("site", failed)
+		w.look()
+		w.look()
+		other.look()
+		want(b, "seen", strings.Join(w.checks, ", "), "site ok up, site fail up, site fail down")
+		want(b, "seen of another namespace", len(other.checks), 0)
+		for range 300 { // more than are remembered
+			c.turn("site", passed)
+		}
+		w.checks = nil
+		w.look()
+		if n := len(w.checks); n < 200 || n > 300 {
+			b.Errorf("%d of the last 300 checks were seen", n)
+		}
 	})
 
 	add("who watches and waits is woken by a change", func(b *bench) {

@@ -20,6 +20,12 @@ const (
 
 // live streams what changes, as server-sent events named change whose data is
 // the nouns that changed. A page reads itself again when it shows one of them.
+// Of a monitor that was judged its own word is said too, as check:shop.
+//
+// Checks that go well are written down nowhere that could be read by their
+// ends, so their events come from the memory of the node that settled them.
+// With several nodes it need not be this one: pages about monitors are read
+// again every 10 s besides, by data-every.
 func live(p *page) error {
 	if p.c.streams.Add(1) > maxStreams {
 		p.c.streams.Add(-1)
@@ -67,6 +73,8 @@ func nouns(events []belfry.Event) string {
 			found["job"] = true
 		case e.Edit != nil:
 			found[e.Edit.Noun] = true
+		case e.Check != nil:
+			found["check"], found["check:"+e.Check.Monitor] = true, true
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " ")

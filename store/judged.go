@@ -1,0 +1,69 @@
+package store
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// judgedKept is how many judged checks are remembered for those who watch. Who
+// falls further behind misses some, and reads again what is shown anyway.
+const judgedKept = 256
+
+// judged is what this process judged last. Checks that go well leave no row
+// that could be read in the order of their ends, and to write one for people
+// who may watch would cost every check. So these events are known to the
+// process that settled the check, and to nobody else: with several nodes, who
+// watches another one does not hear of them.
+type judged struct {
+	mu     sync.Mutex
+	life   int64 // of this process, so that cursors of another one mean nothing here
+	next   int64 // number of the next event
+	latest [judgedKept]belfry.Event
+}
+
+func newJudged() *judged { return &judged{life: time.Now().UnixNano()} }
+
+func (j *judged) put(events []belfry.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range events {
+		j.latest[j.next%judgedKept] = e
+		j.next++
+	}
+}
+
+// from sets a cursor to what is judged from now on.
+func (j *judged) from(n *seen) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n.life, n.judged = j.life, j.next
+}
+
+// since answers what a cursor has not seen, and moves it on. A cursor of
+// another process begins here.
+func (j *judged) since(namespace string, n *seen) (events []belfry.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n.life != j.life || n.judged > j.next {
+		n.life, n.judged = j.life, j.next
+	}
+	for i := max(n.judged, j.next-judgedKept); i < j.next; i++ {
+		if e := j.latest[i%judgedKept]; namespace == belfry.AnyNamespace || e.Check.Namespace == namespace {
+			events = append(events, e)
+		}
+	}
+	n.judged = j.next
+	return slices.Clip(events)
+}
+
+// toldJudged has those who watch hear of a monitor's check once this is committed.
+func (c *change) toldJudged(row monitorRow, o *belfry.Observation) {
+	e := belfry.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.state.Status()}
+	if o != nil {
+		e.Outcome = o.Outcome
+	}
+	c.judged = append(c.judged, belfry.Event{Type: "check", At: c.now, Check: &e})
+}
