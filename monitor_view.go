@@ -87,6 +87,7 @@ type IncidentFilter struct {
 	Namespace string // * for all
 	Monitor   string
 	Open      bool // only those that are
+	Over      bool // only those that are not; with Open: none
 }
 
 // VersionFilter selects versions of a monitor's page, newest first.
@@ -102,6 +103,7 @@ type AlertFilter struct {
 	Namespace string // * for all
 	Channel   string
 	Monitor   string
+	Incident  int64 // 0: of any, and of none
 	State     AlertState
 }
 

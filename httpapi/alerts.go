@@ -17,6 +17,7 @@ func (s *Server) alertRoutes() {
 		Namespace string            `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Channel   string            `query:"channel" doc:"Only alerts to this channel"`
 		Monitor   string            `query:"monitor" doc:"Only alerts about this monitor"`
+		Incident  int64             `query:"incident" minimum:"0" doc:"Only alerts about this outage"`
 		State     belfry.AlertState `query:"state" doc:"Only alerts in this state: pending, sent, failed or suppressed"`
 		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string            `query:"cursor" doc:"Next of the page before"`
@@ -34,7 +35,7 @@ func (s *Server) alertRoutes() {
 		}
 		return page(s.service.Alerts(ctx, belfry.AlertFilter{
 			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
-			Namespace: ns, Channel: in.Channel, Monitor: in.Monitor, State: in.State,
+			Namespace: ns, Channel: in.Channel, Monitor: in.Monitor, Incident: in.Incident, State: in.State,
 		}))
 	})
 

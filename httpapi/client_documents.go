@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -149,8 +150,11 @@ func (c *Client) StatusPages(ctx context.Context, f belfry.DocumentFilter) (belf
 
 // Alerts implements [Alerts].
 func (c *Client) Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[belfry.Alert], error) {
-	return get[belfry.Page[belfry.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, words(
-		"namespace", f.Namespace, "channel", f.Channel, "monitor", f.Monitor, "state", string(f.State))))
+	query := words("namespace", f.Namespace, "channel", f.Channel, "monitor", f.Monitor, "state", string(f.State))
+	if f.Incident > 0 {
+		query.Set("incident", strconv.FormatInt(f.Incident, 10))
+	}
+	return get[belfry.Page[belfry.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, query))
 }
 
 // AlertTries implements [Alerts].

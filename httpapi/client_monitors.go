@@ -129,6 +129,9 @@ func (c *Client) Incidents(ctx context.Context, f belfry.IncidentFilter) (belfry
 	if f.Open {
 		query.Set("open", "true")
 	}
+	if f.Over {
+		query.Set("over", "true")
+	}
 	return get[belfry.Page[belfry.Incident]](ctx, c, "/v1/incidents", paged(f.Paging, query))
 }
 

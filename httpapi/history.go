@@ -147,6 +147,7 @@ func (s *Server) incidentRoutes() {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Monitor   string `query:"monitor" doc:"Only outages of this monitor"`
 		Open      bool   `query:"open" doc:"Only those that are not over"`
+		Over      bool   `query:"over" doc:"Only those that are"`
 		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string `query:"cursor" doc:"Next of the page before"`
 	}
@@ -159,7 +160,7 @@ func (s *Server) incidentRoutes() {
 			return belfry.Page[belfry.Incident]{}, err
 		}
 		return page(s.service.Incidents(ctx, belfry.IncidentFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open,
+			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns, Monitor: in.Monitor, Open: in.Open, Over: in.Over,
 		}))
 	})
 

@@ -483,6 +483,10 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 	if f.Monitor != "" {
 		w.and("monitor_id in (select id from monitors where name = ?)", f.Monitor)
 	}
+	if f.Incident > 0 {
+		w.conds = append(w.conds, "incident_id > 0") // or the partial index would not be taken
+		w.and("incident_id = ?", f.Incident)
+	}
 	if before > 0 {
 		w.and("id < ?", before)
 	}

@@ -92,6 +92,9 @@ func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfr
 	if f.Open {
 		w.conds = append(w.conds, "ended_at = 0") // a parameter would not take the partial index
 	}
+	if f.Over {
+		w.conds = append(w.conds, "ended_at > 0")
+	}
 	if before > 0 {
 		w.and("id < ?", before)
 	}

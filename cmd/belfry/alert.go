@@ -20,16 +20,18 @@ func (c *cli) alertCmd() *cobra.Command {
 
 func (c *cli) alertList() *cobra.Command {
 	var channel, monitor, state string
+	var incident int64
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List what was to be told to whom, the newest first, and what came of it", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&channel, "channel", "", "only to this channel")
 	cmd.Flags().StringVar(&monitor, "monitor", "", "only about this monitor")
+	cmd.Flags().Int64Var(&incident, "incident", 0, "only about this outage")
 	cmd.Flags().StringVar(&state, "state", "", "only pending, sent, failed or suppressed ones")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 		if err := choice("--state", belfry.AlertState(state), belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed); err != nil {
 			return err
 		}
-		f := belfry.AlertFilter{Namespace: s.namespace, Channel: channel, Monitor: monitor, State: belfry.AlertState(state)}
+		f := belfry.AlertFilter{Namespace: s.namespace, Channel: channel, Monitor: monitor, Incident: incident, State: belfry.AlertState(state)}
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Alert], error) {
 			f.Paging = pg
 			return s.Alerts(ctx, f)

@@ -21,14 +21,15 @@ func (c *cli) incidentCmd() *cobra.Command {
 
 func (c *cli) incidentList() *cobra.Command {
 	var monitor string
-	var open bool
+	var open, over bool
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List incidents, the newest first", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&monitor, "monitor", "", "only those of a monitor")
 	cmd.Flags().BoolVar(&open, "open", false, "only those that have not ended")
+	cmd.Flags().BoolVar(&over, "over", false, "only those that have")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Incident], error) {
-			return s.Incidents(ctx, belfry.IncidentFilter{Paging: pg, Namespace: s.namespace, Monitor: monitor, Open: open})
+			return s.Incidents(ctx, belfry.IncidentFilter{Paging: pg, Namespace: s.namespace, Monitor: monitor, Open: open, Over: over})
 		})
 		if err != nil {
 			return err

@@ -69,9 +69,17 @@ func init() {
 			b.Fatal(titles)
 		}
 		want(b, "alerts", b.alerts(belfry.AlertFilter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
+		over := belfry.IncidentFilter{Over: true}
+		outage := must(b.st.Incidents(b.ctx, over))(b).Items
+		want(b, "outages that are over", len(outage), 1)
+		want(b, "alerts of the outage", b.alerts(belfry.AlertFilter{Incident: outage[0].ID}), "hook down sent\nother down sent\nhook up sent\n")
+		want(b, "alerts of another", b.alerts(belfry.AlertFilter{Incident: outage[0].ID + 1}), "")
 		tries := must(b.st.AlertTries(b.ctx, "default", must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items[0].ID))(b)
 		want(b, "tries", len(tries), 1)
 		want(b, "one try", tries[0].Error, "")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		want(b, "outages that are over while one is not", docOf(must(b.st.Incidents(b.ctx, over))(b).Items), docOf(outage))
 	})
 
 	add("a message that is not taken is tried again under its key, and then given up", func(b *bench) {

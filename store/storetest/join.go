@@ -77,7 +77,7 @@ func init() {
 		_, _, err = b.st.Join(b.ctx, own, "m")
 		wantCode(b, err, belfry.Unauthorized, "unknown")
 		wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), belfry.NotFound)
-		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'join token'`), 2)
+		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'join_token'`), 2)
 	})
 
 	add("a join token that could be used for ever is refused", func(b *bench) {
