@@ -60,6 +60,24 @@ func (a *Artifacts) folder() string {
 // IsFolder reports whether the node has to serve the links itself.
 func (a *Artifacts) IsFolder() bool { return a.folder() != "" }
 
+// Origin is the scheme and host of links, if they lead to a service beside the
+// node; empty if the node serves them, or keeps no artifacts.
+func (a *Artifacts) Origin(ctx context.Context) (string, error) {
+	if a == nil || a.IsFolder() {
+		return "", nil
+	}
+	st, err := a.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	if elsewhere, is := st.(interface {
+		Origin(ctx context.Context) (string, error)
+	}); is {
+		return elsewhere.Origin(ctx)
+	}
+	return "", nil
+}
+
 func (a *Artifacts) open(ctx context.Context) (blob.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,6 +26,7 @@ type Bucket struct {
 	client  *s3.Client
 	inner   *s3.PresignClient // links for Belfry itself
 	public  *s3.PresignClient // links for clients
+	outside *s3.Client        // with the options of those
 	sender  *http.Client
 }
 
@@ -66,7 +67,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	})
 	return &Bucket{
 		place: place, options: o, client: client,
-		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), sender: newSender(),
+		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: newSender(),
 	}, nil
 }
 

@@ -53,6 +53,19 @@ func (b *Bucket) SignGet(ctx context.Context, digest string, expires time.Durati
 	return linkOf(signed, until), nil
 }
 
+// Origin is the scheme and host that links lead to, for pages that must say
+// beforehand where they may send something. It takes no credentials.
+func (b *Bucket) Origin(ctx context.Context) (string, error) {
+	o := b.outside.Options()
+	to, err := o.EndpointResolverV2.ResolveEndpoint(ctx, s3.EndpointParameters{
+		Bucket: &b.place.Bucket, Region: &o.Region, Endpoint: o.BaseEndpoint, ForcePathStyle: &o.UsePathStyle,
+	}.WithDefaults())
+	if err != nil {
+		return "", b.fault("find the address of the bucket", "", err)
+	}
+	return to.URI.Scheme + "://" + to.URI.Host, nil
+}
+
 // linkOf leaves out the host, which every client sends by itself.
 func linkOf(signed *v4.PresignedHTTPRequest, until time.Time) SignedRequest {
 	q := SignedRequest{Method: signed.Method, URL: signed.URL, Headers: make(map[string]string), Expires: until.Truncate(time.Second)}

@@ -103,6 +103,9 @@ func TestLinksLeadToTheBucketAsClientsReachIt(t *testing.T) {
 		if put.Method != http.MethodPut || get.Method != http.MethodGet || len(get.Headers) != 0 {
 			t.Errorf("%+v %+v", put, get)
 		}
+		if origin, err := st.(*blob.Bucket).Origin(t.Context()); err != nil || !strings.HasPrefix(want, origin+"/") {
+			t.Errorf("%s: its origin is %q, %v", address, origin, err)
+		}
 		for _, q := range []blob.SignedRequest{put, get} {
 			if !strings.HasPrefix(q.URL, want+up.Digest+"?") {
 				t.Errorf("%s: %s, want %s", address, q.URL, want)

@@ -35,6 +35,11 @@ type Options struct {
 	// https://example.com/belfry. Its path stands before all links. Default:
 	// links begin at the root, and commands name the address that was asked.
 	PublicURL string
+	// Uploads answers the origin that uploaded bytes go to, such as
+	// https://bucket.s3.eu-central-1.amazonaws.com, or nothing if that is the
+	// node's own. Pages that upload may send there, and no other page. Default:
+	// nothing.
+	Uploads func(ctx context.Context) (origin string, err error)
 	// TokenFile answers the file with this machine's token, which the sign-in
 	// page then names. It is for nodes that only their own machine can reach.
 	TokenFile func() string
@@ -77,6 +82,9 @@ func New(o Options) (*Console, error) {
 	}
 	if o.TokenFile == nil {
 		o.TokenFile = func() string { return "" }
+	}
+	if o.Uploads == nil {
+		o.Uploads = func(context.Context) (string, error) { return "", nil }
 	}
 	o.Limits = o.Limits.WithDefaults()
 	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux()}

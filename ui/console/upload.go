@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,19 +19,20 @@ type uploadAPI interface {
 }
 
 var uploadRoutes = []route{
-	{"GET /programs/new", newProgram},
+	{"GET /programs/-new", newProgram},
 	{"GET /programs/{name}/upload", newVersion},
-	{"POST /programs/announce", announceProgram},
-	{"POST /programs/confirm", confirmProgram},
-	{"POST /programs/new", saveProgram},
+	{"POST /programs/-announce", announceProgram},
+	{"POST /programs/-confirm", confirmProgram},
+	{"POST /programs/-new", saveProgram},
 	{"POST /programs/{name}/upload", saveProgram},
 }
 
 // uploadForm is a program that somebody uploads: a new one, or a new version.
 // The script announces and sends the file, and then sends the form.
 type uploadForm struct {
-	Saved string // task that gets a new version
-	Err   error
+	Saved     string // task that gets a new version
+	Err       error
+	Elsewhere string // origin that the bytes go to, if it is not the node's own
 
 	name, digest, size, arch, args, isolation string
 	network                                   bool
@@ -52,10 +54,29 @@ func (f uploadForm) show(p *page) error {
 	if err := p.allow(belfry.ScopeAdmin); err != nil {
 		return err
 	}
+	f.Elsewhere = p.allowUploads()
 	if f.Err != nil {
 		return p.again("upload", f, f.Err)
 	}
 	return p.show("upload", f)
+}
+
+// originRule is what may stand in a policy: an origin, and nothing that would
+// begin another directive or source.
+var originRule = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
+// allowUploads lets this page send to the origin of the store of artifacts, if
+// that is not the node's own, and answers it.
+func (p *page) allowUploads() string {
+	origin, err := p.c.opt.Uploads(p.r.Context())
+	if err != nil || origin != "" && !originRule.MatchString(origin) {
+		p.c.log.Warn("pages cannot upload: where artifacts lie has no plain address", "origin", origin, "error", err)
+		return ""
+	}
+	if origin != "" {
+		p.w.Header().Set("Content-Security-Policy", strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+origin, 1))
+	}
+	return origin
 }
 
 // announceProgram answers the script where the bytes are to be sent.

@@ -28,17 +28,17 @@ async function ask(url, fields) {
   return said;
 }
 
-function send(link, file, progress) {
-  if (new URL(link.url, location.href).origin !== location.origin) {
-    throw new Error('Programs lie in a bucket elsewhere here, where this page may not send anything. Use: belfry program push FILE');
-  }
+function send(link, file, elsewhere, progress) {
+  const to = new URL(link.url, location.href).origin, own = to === location.origin;
+  if (!own && to !== elsewhere) throw new Error(`This page may not send anything to ${to}, where programs lie here. Use: belfry program push FILE`);
   return new Promise((done, failed) => {
     const r = new XMLHttpRequest(); // fetch says nothing about how far it is
     r.open(link.method, link.url);
     for (const [name, value] of Object.entries(link.headers || {})) if (!/^(content-length|host)$/i.test(name)) r.setRequestHeader(name, value);
     r.upload.onprogress = e => progress(e.loaded);
     r.onload = () => r.status < 300 || r.status === 412 ? done() : failed(new Error(`The upload was refused (${r.status}). ${r.responseText.slice(0, 200)}`)); // 412: it is there
-    r.onerror = () => failed(new Error('The upload broke off. Try again: what is there already is not sent twice.'));
+    r.onerror = () => failed(new Error(own ? 'The upload broke off. Try again: what is there already is not sent twice.' :
+      `The upload broke off, or ${to} lets no page of ${location.origin} send to it: the CORS rules of the bucket have to allow PUT with any header from there. Without them: belfry program push FILE`));
     r.send(file);
   });
 }
@@ -84,7 +84,7 @@ export function upload(form) {
       const {link} = await ask(form.dataset.announce, {sha256, size: file.size});
       if (link) {
         say('Sending it …');
-        await send(link, file, progress);
+        await send(link, file, form.dataset.elsewhere, progress);
       }
       say('Comparing what arrived …');
       await ask(form.dataset.confirm, {sha256});

@@ -88,7 +88,7 @@ func (b *Tab) Shows(texts ...string) {
 
 // Quiet fails the test for everything since the last Visit or Follow that was
 // refused or went wrong: errors on the console, violations of the policy,
-// requests that failed or went elsewhere than to site. A status of the page
+// requests that failed or went elsewhere than to site or Beside. A status of the page
 // itself may be expected.
 func (b *Tab) Quiet(site string, statuses ...int) {
 	b.T.Helper()
@@ -113,7 +113,7 @@ func (b *Tab) Quiet(site string, statuses ...int) {
 			if err := json.Unmarshal(e.Params, &seen); err != nil {
 				b.T.Fatal(err)
 			}
-			if at := seen.Request.URL; at != "" && !strings.HasPrefix(at, site+"/") && !strings.HasPrefix(at, "data:") {
+			if at := seen.Request.URL; at != "" && !strings.HasPrefix(at, site+"/") && !strings.HasPrefix(at, "data:") && (b.Beside == "" || !strings.HasPrefix(at, b.Beside+"/")) {
 				b.T.Errorf("it fetched %s", at)
 			}
 			if s := seen.Response.Status; s >= 400 && !slices.Contains(statuses, s) {

@@ -21,6 +21,7 @@ type Tab struct {
 	session string
 	calls   int
 	Events  []Event // since the last Visit
+	Beside  string  // origin that pages may fetch from besides their own, see Quiet
 }
 
 // Event is what the browser said by itself, or an answer of it.
