@@ -20,8 +20,8 @@ type alertAPI interface {
 var alertRoutes = []route{
 	{"GET /alerts", alertList},
 	{"GET /alert-rules", alertRuleList},
-	{"GET /alert-rules/new", newAlertRule},
-	{"POST /alert-rules/new", saveAlertRule},
+	{"GET /alert-rules/-new", newAlertRule},
+	{"POST /alert-rules/-new", saveAlertRule},
 	{"GET /alert-rules/{name}", editAlertRule},
 	{"POST /alert-rules/{name}", saveAlertRule},
 	{"POST /alert-rules/{name}/delete", deleteAlertRule},
@@ -33,24 +33,13 @@ type alertLog struct {
 	Tries map[int64][]belfry.AlertTry
 }
 
-func (p *page) alertLog(f belfry.AlertFilter) (alertLog, error) {
-	return p.alertLogWhere(f, func(belfry.Alert) bool { return true })
-}
-
-// alertLogWhere keeps of a page of alerts those that somebody wants to see,
-// with their tries.
-func (p *page) alertLogWhere(f belfry.AlertFilter, want func(belfry.Alert) bool) (l alertLog, err error) {
+// alertLog reads a page of alerts with their tries.
+func (p *page) alertLog(f belfry.AlertFilter) (l alertLog, err error) {
 	ctx := p.r.Context()
-	all, err := p.api.Alerts(ctx, f)
-	if err != nil {
+	if l.Page, err = p.api.Alerts(ctx, f); err != nil {
 		return l, err
 	}
-	l.Page.Next, l.Tries = all.Next, map[int64][]belfry.AlertTry{}
-	for _, a := range all.Items {
-		if want(a) {
-			l.Page.Items = append(l.Page.Items, a)
-		}
-	}
+	l.Tries = map[int64][]belfry.AlertTry{}
 	tries := make([][]belfry.AlertTry, len(l.Page.Items))
 	var reads []func() error
 	for i, a := range l.Page.Items {
@@ -194,7 +183,7 @@ func (p *page) channelNames(also []string) ([]string, error) {
 
 func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
 	d := alertRuleData{Name: name, form: form{
-		Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
+		Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
 		Groups:  fill(alertRuleGroups(name == "", channels), values, err),
 		Command: p.Command("PUT", p.apiPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
 	}}

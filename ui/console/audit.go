@@ -18,7 +18,7 @@ type auditAPI interface {
 var auditRoutes = []route{{"GET /audit", auditPage}}
 
 // auditNouns are what can be changed, for the filter.
-var auditNouns = []string{"", "alert_rule", "artifact", "backfill", "calendar", "channel", "cycle", "job", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "task", "token", "window", "worker"}
+var auditNouns = []string{"", "alert_rule", "artifact", "backfill", "calendar", "channel", "cycle", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "task", "token", "window", "worker"}
 
 type auditData struct {
 	Filter  belfry.AuditFilter

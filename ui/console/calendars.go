@@ -21,8 +21,8 @@ type calendarsAPI interface {
 
 var calendarRoutes = []route{
 	{"GET /calendars", calendarList},
-	{"GET /calendars/new", newCalendar},
-	{"POST /calendars/new", saveCalendar},
+	{"GET /calendars/-new", newCalendar},
+	{"POST /calendars/-new", saveCalendar},
 	{"GET /calendars/{name}", calendarPage},
 	{"GET /calendars/{name}/edit", editCalendar},
 	{"POST /calendars/{name}/edit", saveCalendar},

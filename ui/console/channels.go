@@ -19,8 +19,8 @@ type channelAPI interface {
 
 var channelRoutes = []route{
 	{"GET /settings/channels", channelList},
-	{"GET /settings/channels/new", newChannel},
-	{"POST /settings/channels/new", saveChannel},
+	{"GET /settings/channels/-new", newChannel},
+	{"POST /settings/channels/-new", saveChannel},
 	{"GET /settings/channels/{name}", editChannel},
 	{"POST /settings/channels/{name}", saveChannel},
 	{"POST /settings/channels/{name}/test", testChannel},
@@ -114,14 +114,14 @@ type channelData struct {
 func (p *page) ChannelTabs(d channelData) []tab {
 	tabs := make([]tab, len(channelKinds))
 	for i, k := range channelKinds {
-		tabs[i] = newTab(k.title, p.With(p.Link("settings", "channels", "new"), "kind", k.name), k.name == d.Kind, "")
+		tabs[i] = newTab(k.title, p.With(p.Link("settings", "channels", "-new"), "kind", k.name), k.name == d.Kind, "")
 	}
 	return tabs
 }
 
 func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
 	d := channelData{Kind: kind, Name: name, form: form{
-		Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
+		Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
 		Groups:  fill(channelGroups(kind, name == ""), values, err),
 		Command: p.Command("PUT", p.apiPath("/v1/channels/team"), `{"ntfy":{"topic":"belfry"}}`, "channel", "set", "team", "--ntfy", "belfry"),
 	}}

@@ -21,8 +21,8 @@ type cycleFormAPI interface {
 }
 
 var cycleFormRoutes = []route{
-	{"GET /cycles/new", newCycle},
-	{"POST /cycles/new", saveCycle},
+	{"GET /cycles/-new", newCycle},
+	{"POST /cycles/-new", saveCycle},
 	{"GET /cycles/{name}/edit", editCycle},
 	{"POST /cycles/{name}/edit", saveCycle},
 }

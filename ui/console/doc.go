@@ -16,6 +16,8 @@
 //  2. In things.go, list the routes, var thingRoutes = []route{{"GET /things",
 //     thingList}, {"POST /things/{name}/pause", pauseThing}}, and add them to
 //     routes (routes.go). The navigation shows an entry once its page is there.
+//     What stands where names do and is none begins with a dash, as no name
+//     does: {"GET /things/-new", newThing}.
 //  3. A handler takes a *page and returns an error. It reads with p.api and
 //     p.r.Context(), several reads beside each other with p.together and get,
 //     for the namespace p.Namespace, and ends in return p.show("things", data).
@@ -31,9 +33,10 @@
 //     {{if .Can "operate"}}.
 //  5. Give the parts that change an id and data-live="job queue", the nouns
 //     whose changes they show: they are then read again by themselves. Give rows
-//     ids too. What is within must look the same for the same data. Checks that
-//     go well tell nobody: parts about monitors have data-every="10" besides,
-//     and are read again after so many seconds.
+//     ids too. What is within must look the same for the same data. Monitors
+//     that are judged are the noun check, and check:shop for one of them. Only
+//     the node that settled a check tells of it, so parts about monitors have
+//     data-every="10" besides, and are read again after so many seconds.
 //  6. Add a row to everyPage in pages_test.go, and a test of each action.
 //
 // # Parts

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,37 +20,103 @@ var incidentRoutes = []route{
 	{"GET /incidents/{id}", incidentPage},
 }
 
-const (
-	maxOpenIncidents = 200
-	incidentAlerts   = 500 // alerts of a monitor among which those of an incident are looked for
-)
-
 type incidentsData struct {
 	Monitor string
-	Open    belfry.Page[belfry.Incident] // on the first page
+	State   string // open, over, or empty for both beside each other
+	Open    belfry.Page[belfry.Incident]
 	Past    belfry.Page[belfry.Incident]
 }
 
 func incidentList(p *page) error {
-	ctx := p.r.Context()
-	d := incidentsData{Monitor: p.Query("monitor")}
+	d := incidentsData{Monitor: p.Query("monitor"), State: p.Query("state")}
+	switch d.State {
+	case "", "open", "over":
+	default:
+		return belfry.InvalidField("state", d.State, "is no state of an incident", "open or over")
+	}
 	f := belfry.IncidentFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: d.Monitor}
-	err := p.together(
-		get(&d.Past, func() (belfry.Page[belfry.Incident], error) { return p.api.Incidents(ctx, f) }),
-		get(&d.Open, func() (belfry.Page[belfry.Incident], error) {
-			if f.Cursor != "" {
-				return belfry.Page[belfry.Incident]{}, nil
-			}
-			open := f
-			open.Open, open.Limit = true, maxOpenIncidents
-			return p.api.Incidents(ctx, open)
-		}),
-	)
-	if err != nil {
+	read := func(to *belfry.Page[belfry.Incident], open bool) func() error {
+		f := f
+		f.Open, f.Over = open, !open
+		return get(to, func() (belfry.Page[belfry.Incident], error) { return p.api.Incidents(p.r.Context(), f) })
+	}
+	var reads []func() error
+	if d.State != "over" {
+		reads = append(reads, read(&d.Open, true))
+	}
+	if d.State != "open" {
+		reads = append(reads, read(&d.Past, false))
+	}
+	if err := p.together(reads...); err != nil {
 		return err
 	}
-	d.Past.Items = slices.DeleteFunc(d.Past.Items, func(i belfry.Incident) bool { return i.EndedAt.IsZero() })
 	return p.show("incidents", d)
+}
+
+// IncidentTabs are the views of the list.
+func (p *page) IncidentTabs(d incidentsData) []tab {
+	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), d.State == "", "")}
+	for _, s := range []string{"open", "over"} {
+		tabs = append(tabs, newTab(sentenceCase(s), p.Here("state", s, "cursor", ""), d.State == s, ""))
+	}
+	return tabs
+}
+
+// IncidentPager goes on with those that are open or over. Where both are
+// shown, each goes on in a view of its own.
+func (p *page) IncidentPager(state, next string) pager {
+	g := p.pager(next)
+	if g.Next != "" {
+		g.Next = p.With(g.Next, "state", state)
+	}
+	return g
+}
+
+// IncidentsCommand is the list without this page.
+func (p *page) IncidentsCommand(d incidentsData) command {
+	cli := []string{"incident", "list"}
+	var query []string
+	if d.Monitor != "" {
+		cli, query = append(cli, "--monitor", d.Monitor), append(query, "monitor", d.Monitor)
+	}
+	if d.State != "" {
+		cli, query = append(cli, "--"+d.State), append(query, d.State, "true")
+	}
+	return p.Command("GET", p.apiPath("/v1/incidents", query...), "", cli...)
+}
+
+// incidentRow is an incident for the part "incident-rows".
+type incidentRow struct {
+	I                 belfry.Incident
+	Link, MonitorLink string
+	In                string // namespace, where several are shown
+	State, Lasted     string
+	Began             moment
+	Cause             string
+}
+
+// IncidentRows are incidents in a table.
+func (p *page) IncidentRows(all []belfry.Incident) (rows []incidentRow) {
+	for _, i := range all {
+		r := incidentRow{
+			I: i, Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
+			State: p.IncidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: p.Cause(i.Code),
+		}
+		if p.Namespace == belfry.AnyNamespace {
+			r.In = i.Namespace
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// AlertCount is how many alerts an incident had, as far as they are shown.
+func (p *page) AlertCount(d incidentData) string {
+	text := fmt.Sprintf("%d of %d sent", d.Sent(), len(d.Page.Items))
+	if d.Page.Next != "" || p.Query("cursor") != "" {
+		text += " here"
+	}
+	return text
 }
 
 // Lasted is how long an incident lasted, or lasts so far.
@@ -76,8 +141,7 @@ func (p *page) EndedBy(i belfry.Incident) string {
 
 type incidentData struct {
 	belfry.Incident
-	Alerts  alertLog
-	Looked  bool // not all alerts of the monitor were looked at
+	alertLog
 	Headers []string
 }
 
@@ -91,30 +155,25 @@ func incidentPage(p *page) error {
 	if d.Incident, err = p.api.Incident(ctx, p.Namespace, id); err != nil {
 		return err
 	}
-	d.Alerts, err = p.alertLogWhere(belfry.AlertFilter{Paging: belfry.Paging{Limit: incidentAlerts}, Namespace: d.Namespace, Monitor: d.Monitor},
-		func(a belfry.Alert) bool { return a.Notice.Incident == id })
+	d.alertLog, err = p.alertLog(belfry.AlertFilter{Paging: belfry.Paging{Cursor: p.Query("cursor")}, Namespace: d.Namespace, Incident: id})
 	if err != nil {
 		return err
 	}
-	d.Looked, d.Alerts.Page.Next = d.Alerts.Page.Next != "", ""
 	if d.Snapshot != nil {
 		d.Headers = sortedKeys(d.Snapshot.Headers)
 	}
 	return p.show("incident", d)
 }
 
-// IncidentSpan is the time of an incident as a filter of results has it.
+// IncidentTitle is what an incident is called.
 func (p *page) IncidentTitle(i belfry.Incident) string {
 	return fmt.Sprintf("%s, %s", i.Monitor, i.StartedAt.UTC().Format("2 Jan 2006, 15:04"))
 }
 
-// NoIncidentSince is how long ago the last incident ended.
+// Calm is how long ago the last incident ended.
 func (d incidentsData) Calm() time.Time {
-	if len(d.Open.Items) > 0 || len(d.Past.Items) == 0 {
+	if d.State != "" || len(d.Open.Items) > 0 || len(d.Past.Items) == 0 {
 		return time.Time{}
 	}
 	return d.Past.Items[0].EndedAt
 }
-
-// Log is who was told.
-func (d incidentData) Log() alertLog { return d.Alerts }

@@ -26,7 +26,7 @@ type jobAPI interface {
 }
 
 var jobRoutes = []route{
-	{"GET /jobs/new", newJobForm},
+	{"GET /jobs/-new", newJobForm},
 	{"POST /jobs", enqueueJob},
 	{"GET /jobs/{id}", jobPage},
 	{"GET /jobs/{id}/log", jobLogPart},

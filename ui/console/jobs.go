@@ -19,8 +19,8 @@ type jobsAPI interface {
 
 var jobsRoutes = []route{
 	{"GET /jobs", jobList},
-	{"GET /jobs/bulk", jobsDryRun},
-	{"POST /jobs/bulk", jobsBulk},
+	{"GET /jobs/-bulk", jobsDryRun},
+	{"POST /jobs/-bulk", jobsBulk},
 }
 
 // jobSearch is a search for jobs as somebody wrote it: the text is what the
@@ -255,7 +255,7 @@ func (v bulkVerb) Fits(states []belfry.JobState) bool {
 
 // BulkLink is the dry run of doing something to all that the search finds.
 func (p *page) BulkLink(verb, search string) string {
-	return p.With(p.Link("jobs", "bulk"), "do", verb, "q", search)
+	return p.With(p.Link("jobs", "-bulk"), "do", verb, "q", search)
 }
 
 // BulkVerbs are those that the list offers.

@@ -16,8 +16,8 @@ type monitorFormAPI interface {
 }
 
 var monitorFormRoutes = []route{
-	{"GET /monitors/new", newMonitor},
-	{"POST /monitors/new", saveMonitor},
+	{"GET /monitors/-new", newMonitor},
+	{"POST /monitors/-new", saveMonitor},
 	{"GET /monitors/{name}/edit", editMonitor},
 	{"POST /monitors/{name}/edit", saveMonitor},
 }
@@ -33,7 +33,7 @@ type monitorFormData struct {
 func (p *page) KindTabs(d monitorFormData) []tab {
 	tabs := make([]tab, len(monitorKinds))
 	for i, k := range monitorKinds {
-		tabs[i] = newTab(kindWords[k], p.With(p.Link("monitors", "new"), "kind", k), k == d.Kind, "")
+		tabs[i] = newTab(kindWords[k], p.With(p.Link("monitors", "-new"), "kind", k), k == d.Kind, "")
 	}
 	return tabs
 }
@@ -205,7 +205,7 @@ func newMonitor(p *page) error {
 
 func (p *page) monitorForm(kind belfry.Kind, name string, values url.Values, err error) monitorFormData {
 	d := monitorFormData{Kind: kind, Name: name, form: form{
-		Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "new"), "kind", kind), Back: p.Link("monitors"), Err: err,
+		Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
 		Groups: fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
 		Command: p.Command("POST", p.apiPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
 	}}

@@ -29,8 +29,8 @@ type monitorsAPI interface {
 
 var monitorRoutes = []route{
 	{"GET /monitors", monitorList},
-	{"GET /bulk-monitors", monitorsDryRun},
-	{"POST /bulk-monitors", monitorsBulk},
+	{"GET /monitors/-bulk", monitorsDryRun},
+	{"POST /monitors/-bulk", monitorsBulk},
 	{"GET /monitors/{name}", monitorPage},
 	{"GET /monitors/{name}/results", monitorResults},
 	{"GET /monitors/{name}/alerts", monitorAlerts},
@@ -234,21 +234,10 @@ func (p *page) Latency(d belfry.Duration) string {
 
 // MonitorNav leads to the pages about monitors.
 func (p *page) MonitorNav() []tab {
-	all := []struct {
-		name string
-		path []any
-	}{
-		{"Monitors", []any{"monitors"}}, {"Incidents", []any{"incidents"}}, {"Status pages", []any{"status-pages"}}, {"Alerts", []any{"alerts"}},
-		{"Alert rules", []any{"alert-rules"}}, {"Channels", []any{"settings", "channels"}}, {"Maintenance", []any{"settings", "windows"}},
-	}
-	tabs := make([]tab, len(all))
-	for i, a := range all {
-		path := make([]string, len(a.path))
-		for k, part := range a.path {
-			path[k] = fmt.Sprint(part)
-		}
-		under := "/" + strings.Join(path, "/")
-		tabs[i] = newTab(a.name, p.Link(a.path...), p.r.URL.Path == under || strings.HasPrefix(p.r.URL.Path, under+"/"), "")
+	var tabs []tab
+	for _, a := range []pair{{"Monitors", "monitors"}, {"Incidents", "incidents"}, {"Alerts", "alerts"}} {
+		here := p.r.URL.Path == "/"+a.Value || strings.HasPrefix(p.r.URL.Path, "/"+a.Value+"/")
+		tabs = append(tabs, newTab(a.Name, p.linkTo(a.Value), here, ""))
 	}
 	return tabs
 }

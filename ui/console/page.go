@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -171,6 +172,16 @@ func (p *page) allow(scope belfry.Scope) error {
 // CanEverywhere is Can for what belongs to no namespace, such as queues.
 func (p *page) CanEverywhere(scope belfry.Scope) bool {
 	return p.Can(scope) && p.Token.Namespace == belfry.AnyNamespace
+}
+
+// pathID is the number of something in the address.
+func (p *page) pathID(noun string) (int64, error) {
+	text := p.r.PathValue("id")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, belfry.InvalidField("id", text, "is not the number of a "+noun, "")
+	}
+	return id, nil
 }
 
 // Link is a path of the console from its parts, with the namespace that is shown.

@@ -28,7 +28,7 @@ var tones = map[string][2]string{
 	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
 	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "off": {"idle", "–"}, "on": {"good", "✓"},
 	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
-	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"},
+	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
 }
 
 // newChip is the chip of a state.

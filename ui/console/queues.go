@@ -22,8 +22,8 @@ type queueAPI interface {
 
 var queueRoutes = []route{
 	{"GET /queues", queueList},
-	{"GET /queues/new", newQueue},
-	{"POST /queues/new", saveQueue},
+	{"GET /queues/-new", newQueue},
+	{"POST /queues/-new", saveQueue},
 	{"GET /queues/{name}", queuePage},
 	{"GET /queues/{name}/edit", editQueue},
 	{"POST /queues/{name}/edit", saveQueue},

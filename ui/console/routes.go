@@ -54,8 +54,8 @@ var navigation = []navItem{
 
 // navWithin are pages that stand under the entry of others.
 var navWithin = map[string]string{
-	"forecast": "schedules", "calendars": "settings",
-	"incidents": "monitors", "status-pages": "monitors", "alerts": "monitors", "alert-rules": "monitors", "bulk-monitors": "monitors",
+	"forecast": "schedules", "calendars": "settings", "status-pages": "settings", "alert-rules": "settings",
+	"incidents": "monitors", "alerts": "monitors",
 }
 
 func (c *Console) register(all []route) {

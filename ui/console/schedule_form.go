@@ -22,8 +22,8 @@ type scheduleFormAPI interface {
 }
 
 var scheduleFormRoutes = []route{
-	{"GET /schedules/new", newSchedule},
-	{"POST /schedules/new", createSchedule},
+	{"GET /schedules/-new", newSchedule},
+	{"POST /schedules/-new", createSchedule},
 	{"GET /schedules/{name}/edit", editSchedule},
 	{"POST /schedules/{name}/edit", changeSchedule},
 }

@@ -20,7 +20,7 @@ type schedulesAPI interface {
 
 var schedulesRoutes = []route{
 	{"GET /schedules", scheduleList},
-	{"POST /schedules/bulk", bulkSchedules},
+	{"POST /schedules/-bulk", bulkSchedules},
 }
 
 // schedulesPerPage is a page of the list, whose strips one question answers.

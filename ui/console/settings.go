@@ -31,33 +31,41 @@ func settingsPage(p *page) error {
 var settingsPages = []struct {
 	Name, Path string
 	Scope      belfry.Scope
+	Everywhere bool // only for a token of all namespaces
 }{
-	{"About", "settings", belfry.ScopeRead},
-	{"Tokens", "settings/tokens", belfry.ScopeAdmin},
-	{"Secrets", "settings/secrets", belfry.ScopeRead},
-	{"Channels", "settings/channels", belfry.ScopeRead},
-	{"Alert rules", "alert-rules", belfry.ScopeRead},
-	{"Maintenance windows", "settings/windows", belfry.ScopeRead},
-	{"Calendars", "calendars", belfry.ScopeRead},
-	{"Status pages", "status-pages", belfry.ScopeRead},
+	{"About", "settings", belfry.ScopeRead, false},
+	{"Database", "settings/database", belfry.ScopeAdmin, true},
+	{"Tokens", "settings/tokens", belfry.ScopeAdmin, false},
+	{"Join tokens", "settings/join-tokens", belfry.ScopeAdmin, false},
+	{"Secrets", "settings/secrets", belfry.ScopeRead, false},
+	{"Alert rules", "alert-rules", belfry.ScopeRead, false},
+	{"Channels", "settings/channels", belfry.ScopeRead, false},
+	{"Maintenance", "settings/windows", belfry.ScopeRead, false},
+	{"Status pages", "status-pages", belfry.ScopeRead, false},
+	{"Calendars", "calendars", belfry.ScopeRead, false},
 }
 
-// SettingsTabs lead to all settings.
+// SettingsTabs lead to all settings, for the part "settings-nav".
 func (p *page) SettingsTabs() []tab {
 	at := strings.TrimPrefix(p.r.URL.Path, "/")
 	var tabs []tab
 	for _, s := range settingsPages {
-		if !p.c.pages["GET /"+s.Path] || !p.Can(s.Scope) {
+		if !p.c.pages["GET /"+s.Path] || !p.Can(s.Scope) || s.Everywhere && !p.CanEverywhere(s.Scope) {
 			continue
 		}
-		parts := []any{}
-		for part := range strings.SplitSeq(s.Path, "/") {
-			parts = append(parts, part)
-		}
 		here := at == s.Path || s.Path != "settings" && strings.HasPrefix(at, s.Path+"/")
-		tabs = append(tabs, newTab(s.Name, p.Link(parts...), here, ""))
+		tabs = append(tabs, newTab(s.Name, p.linkTo(s.Path), here, ""))
 	}
 	return tabs
+}
+
+// linkTo is [page.Link] of a whole path.
+func (p *page) linkTo(path string) string {
+	var parts []any
+	for part := range strings.SplitSeq(path, "/") {
+		parts = append(parts, part)
+	}
+	return p.Link(parts...)
 }
 
 // HealthCommand is the health, without this page.

@@ -18,8 +18,8 @@ type statusPageAPI interface {
 
 var statusPageRoutes = []route{
 	{"GET /status-pages", statusPageList},
-	{"GET /status-pages/new", newStatusPage},
-	{"POST /status-pages/new", saveStatusPage},
+	{"GET /status-pages/-new", newStatusPage},
+	{"POST /status-pages/-new", saveStatusPage},
 	{"GET /status-pages/{name}", editStatusPage},
 	{"POST /status-pages/{name}", saveStatusPage},
 	{"POST /status-pages/{name}/delete", deleteStatusPage},
@@ -97,7 +97,7 @@ func statusPageGroups(isNew bool, sections int) []inputGroup {
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) form {
 	sections = min(sections, belfry.MaxSections)
 	f := form{
-		Title: "New status page", New: name == "", Action: p.Link("status-pages", "new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
+		Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
 		Groups: fill(statusPageGroups(name == "", sections), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.apiPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}

@@ -24,7 +24,7 @@ type taskAPI interface {
 var taskRoutes = []route{
 	{"GET /tasks", taskList},
 	{"POST /tasks", createTask},
-	{"GET /tasks/new", newTaskForm},
+	{"GET /tasks/-new", newTaskForm},
 	{"GET /tasks/{name}", taskPage},
 	{"GET /tasks/{name}/edit", editTaskForm},
 	{"POST /tasks/{name}/edit", updateTask},

@@ -89,9 +89,9 @@ func createToken(p *page) error {
 }
 
 func revokeToken(p *page) error {
-	id, err := strconv.ParseInt(p.r.PathValue("id"), 10, 64)
+	id, err := p.pathID("token")
 	if err != nil {
-		return belfry.InvalidField("id", p.r.PathValue("id"), "is not the number of a token", "")
+		return err
 	}
 	if err := p.api.RevokeToken(p.r.Context(), id); err != nil {
 		return err

@@ -23,8 +23,8 @@ type windowAPI interface {
 
 var windowRoutes = []route{
 	{"GET /settings/windows", windowList},
-	{"GET /settings/windows/new", newWindow},
-	{"POST /settings/windows/new", saveWindow},
+	{"GET /settings/windows/-new", newWindow},
+	{"POST /settings/windows/-new", saveWindow},
 	{"GET /settings/windows/{name}", editWindow},
 	{"POST /settings/windows/{name}", saveWindow},
 	{"POST /settings/windows/{name}/delete", deleteWindow},
@@ -166,7 +166,7 @@ type windowData struct {
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
 	d := windowData{Name: name, Zone: values.Get("zone"), form: form{
-		Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
 		Groups: fill(windowGroups(name == ""), values, err), Try: "Show when",
 		Command: p.Command("PUT", p.apiPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
