@@ -31,6 +31,8 @@ type API interface {
 	calendarsAPI
 	workerAPI
 	settingsAPI
+	databaseAPI
+	joinTokenAPI
 	tokenAPI
 	secretAPI
 	programAPI

@@ -5,10 +5,8 @@ import (
 )
 
 func TestCalendarIsMadeEditedAndDeleted(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/calendars/new")
+	s := filledSite(t)
+	b := s.at("/calendars/-new")
 	b.Type("#f-name", "nights")
 	put(b, "#text-1", "SOMEDAY")
 	b.Follow("button.main")
@@ -29,19 +27,14 @@ func TestCalendarIsMadeEditedAndDeleted(t *testing.T) {
 	b.Follow("button[value=closing]")
 	put(b, "#kind-2", "dates")
 	put(b, "#text-2", "12-24..12-26")
-	b.Follow("button.main")
-	b.Quiet(s.url)
-	b.Shows("Calendar free is saved.", "weekend", "12-24..12-26", "Year to come")
+	s.sends(b, "button.main", "Calendar free is saved.", "weekend", "12-24..12-26", "Year to come")
 	b.Follow("a[href$='/calendars/free/edit']")
 	put(b, "#text-2", "12-24..01-02")
-	b.Follow("button.main")
-	b.Quiet(s.url)
-	b.Shows("12-24..01-02")
+	s.sends(b, "button.main", "12-24..01-02")
 	if c := must(s.Calendar(t.Context(), "", "free"))(s); len(c.Closings) != 2 || c.Closings[0].Name != "weekend" || c.Closings[1].Dates != "12-24..01-02" {
 		t.Errorf("%+v", c)
 	}
-	b.Click("button[popovertarget=delete]")
-	b.Until(`document.getElementById('delete').matches(':popover-open')`)
+	opens(b, "delete")
 	b.Follow("#delete button[class=danger]")
 	b.Quiet(s.url, 404) // the page that was left may have looked once more
 	b.Shows("Calendar free is deleted.", "nights")

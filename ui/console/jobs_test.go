@@ -149,22 +149,20 @@ func TestLargeLogIsShownFromItsEnd(t *testing.T) {
 func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs/4")
-	b.Click("button[popovertarget=cancel]")
-	b.Until(`document.getElementById('cancel').matches(':popover-open')`)
+	b := s.at("/jobs/4")
+	opens(b, "cancel")
 	b.Shows("Cancel job 4?", "It does not start any more.")
 	b.Axe()
 	b.Type("#cancel #f-note", "not <i>now</i>")
 	b.Follow("#cancel button.danger")
 	b.Shows("Job 4 is canceled", "canceled by token:", "not <i>now</i>", "Redrive")
-	b.Click("button[popovertarget=redrive]")
+	opens(b, "redrive")
 	b.Follow("#redrive button.main")
 	b.Shows("Job 4 is ready again", "Why is it not running?")
 	if j := must(s.Job(t.Context(), "default", 4))(s); j.State != belfry.JobReady {
 		t.Errorf("%s", j.State)
 	}
-	b.Click("button[popovertarget=again]")
+	opens(b, "again")
 	b.Follow("#again button.main")
 	b.Shows("Job 7 is enqueued, like job 4.", "Job 7")
 	b.Quiet(s.url)
@@ -178,15 +176,12 @@ func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 func TestJobIsEnqueuedByHand(t *testing.T) {
 	s := newSite(t)
 	_, like, _ := s.report()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs/new")
+	b := s.at("/jobs/-new")
 	b.Type("#f-task", "report")
 	b.Type("#f-input", `{"a": `)
 	b.Until(`document.querySelector('[data-fault]')?.innerText.startsWith('It is not JSON yet')`)
 	b.Type("#f-delay", "soon")
-	b.Follow("form.card button.main")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("is not JSON", "is not a length of time")
+	s.refused(b, "form.card button.main", http.StatusUnprocessableEntity, "is not JSON", "is not a length of time")
 	var kept string
 	b.Eval(`document.getElementById('f-input').value`, &kept)
 	if kept != `{"a":` {
@@ -196,9 +191,7 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 	b.Eval(`document.getElementById('f-input').value = '{"a": 1}', document.getElementById('f-delay').value = '1h', true`, new(bool))
 	b.Type("#f-key", "order-1")
 	b.Type("#f-priority", "5")
-	b.Follow("form.card button.main")
-	b.Quiet(s.url)
-	b.Shows("is enqueued", `"a": 1`, "scheduled", "order-1", "priority 5", "its time has come")
+	s.sends(b, "form.card button.main", "is enqueued", `"a": 1`, "scheduled", "order-1", "priority 5", "its time has come")
 
 	// Once more under the same key makes none.
 	v := s.visitor(s.admin)
@@ -210,7 +203,7 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 	}
 
 	// Like another, with other input.
-	b.Visit(fmt.Sprintf("%s/jobs/new?like=%d", s.url, like.ID))
+	b.Visit(fmt.Sprintf("%s/jobs/-new?like=%d", s.url, like.ID))
 	b.Eval(`(() => { const e = document.getElementById('f-input'); e.value = e.value.replace('2026-10', '2026-11'); return true; })()`, new(bool))
 	b.Follow("form.card button.main")
 	b.Shows("is enqueued", `"month": "2026-11"`, "weekly", "priority 7")
@@ -219,8 +212,7 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 func TestJobsAreFound(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs")
+	b := s.at("/jobs")
 	b.Key("/")
 	b.Call("Input.insertText", map[string]any{"text": `error:"DISK is" since:2h`}, nil)
 	b.Follow(".search button")
@@ -257,8 +249,7 @@ func TestJobsArePaged(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
 	must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later"}}, 60)))(s)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs?q=task:later")
+	b := s.at("/jobs?q=task:later")
 	b.Shows("All 63")
 	b.Follow("a[rel=next]")
 	b.Shows("First page")
@@ -273,11 +264,8 @@ func TestJobsArePaged(t *testing.T) {
 func TestBulkOnSelected(t *testing.T) {
 	s := newSite(t)
 	s.someJobs()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs")
-	b.Follow("#selected button[value=cancel]")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("no job was selected")
+	b := s.at("/jobs")
+	s.refused(b, "#selected button[value=cancel]", http.StatusUnprocessableEntity, "no job was selected")
 	b.Visit(s.url + "/jobs")
 	b.Click("[data-checks]")
 	b.Follow("#selected button[value=cancel]")
@@ -307,8 +295,7 @@ func TestBulkOnAllThatMatch(t *testing.T) {
 	for left := n; left > 0; left -= min(left, 5000) {
 		must(s.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "later", Tags: []string{"bulk"}}}, min(left, 5000))))(s)
 	}
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/jobs?q=tag:bulk")
+	b := s.at("/jobs?q=tag:bulk")
 	b.Shows("1 000+")
 	b.Follow("form.actions button[value=cancel]")
 	b.Shows("Cancel 1 000+ jobs?", "tag:bulk", "The oldest of them")
@@ -331,14 +318,14 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 	s.someJobs()
 	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
 	v := s.visitor(secret)
-	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/bulk", "/tasks", "/tasks/hello/edit", "/tasks/hello/delete"} {
+	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/-bulk", "/tasks", "/tasks/hello/edit", "/tasks/hello/delete"} {
 		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
 		if status != http.StatusForbidden {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 	for _, path := range []string{"/jobs", "/jobs/4", "/dead", "/tasks/hello"} {
-		if _, body := v.get(path); strings.Contains(body, "<button class=\"danger") || strings.Contains(body, "/jobs/new") || strings.Contains(body, `name="do"`) || strings.Contains(body, `name="job"`) {
+		if _, body := v.get(path); strings.Contains(body, "<button class=\"danger") || strings.Contains(body, "/jobs/-new") || strings.Contains(body, `name="do"`) || strings.Contains(body, `name="job"`) {
 			t.Errorf("%s offers what it would refuse", path)
 		}
 	}
@@ -349,8 +336,7 @@ func TestDeadJobsAreRedrivenByGroup(t *testing.T) {
 	s.someJobs()
 	s.fail("broken", "the disk is full\nat line 7")
 	s.fail("broken", "no \"route\" <here>")
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/dead")
+	b := s.at("/dead")
 	b.Shows("3 dead jobs", "the disk is full", `no "route" <here>`)
 	b.Click("tbody details summary")
 	b.Shows("Job 2", "Job 7")
@@ -381,8 +367,7 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 	other := s.visitor(secret)
 	other.post("/jobs/4/cancel", "note", "why not")
 
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/audit?noun=task&name=hello")
+	b := s.at("/audit?noun=task&name=hello")
 	b.Click("tbody details summary")
 	b.Shows("update task hello", "1 line went, 2 came", "−", `"timeout": "10m"`, `"timeout": "5m"`, "says <hello>")
 	look(b, s, "audit-diff")
@@ -399,15 +384,12 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 
 func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
 	s := newSite(t)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/tasks/new")
+	b := s.at("/tasks/-new")
 	b.Follow("form.card button.main")
 	b.Shows("Task hello is there.", "echo hello", "None: it runs when somebody enqueues a job.")
 	b.Follow(`a[href$="/tasks/hello/edit"]`)
 	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('"timeout": "5m"', '"timeout": "5 parsecs"'); return true; })()`, new(bool))
-	b.Follow("form.card button.main")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("is not a task", "5 parsecs")
+	s.refused(b, "form.card button.main", http.StatusUnprocessableEntity, "is not a task", "5 parsecs")
 	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('5 parsecs', '9m').replace('"timeout"', '"tmeout"'); return true; })()`, new(bool))
 	b.Follow("form.card button.main")
 	b.Shows(`unknown field "tmeout"`)
@@ -419,11 +401,11 @@ func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
 	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('No Queue', 'default'); return true; })()`, new(bool))
 	b.Follow("form.card button.main")
 	b.Shows("Task hello is changed", "9 min")
-	b.Follow(`a[href*="/jobs/new"]`)
+	b.Follow(`a[href*="/jobs/-new"]`)
 	b.Follow("form.card button.main")
 	b.Shows("is enqueued")
 	b.Visit(s.url + "/tasks/hello")
-	b.Click("button[popovertarget=delete]")
+	opens(b, "delete")
 	b.Follow("#delete button.danger")
 	b.Shows("Task hello is deleted.", "There is no task yet.")
 	b.Quiet(s.url, http.StatusNotFound) // of the page that was live while its task went

@@ -11,32 +11,25 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
-	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
 func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors/api")
-	b.Click("button[popovertarget=pause]")
+	s := filledSite(t)
+	b := s.at("/monitors/api")
+	opens(b, "pause")
 	b.Type("#f-for", "2h")
 	b.Type("#f-reason", "we <b>paint</b> it")
 	picture(b, "monitor-pause")
 	b.Axe()
-	b.Follow("#pause button.main")
-	b.Quiet(s.url)
-	b.Shows("Monitor api is paused", "we <b>paint</b> it", "until", "Resume")
+	s.sends(b, "#pause button.main", "Monitor api is paused", "we <b>paint</b> it", "until", "Resume")
 	v := must(s.Monitor(t.Context(), "default", "api"))(s)
 	if v.Status != belfry.StatusPaused || v.State.PausedUntil.IsZero() {
 		t.Errorf("%+v", v.State)
 	}
 	b.Follow("form[action$='/resume'] button")
 	b.Shows("Monitor api goes on", "Check now")
-	b.Follow("form[action$='/check'] button")
-	b.Quiet(s.url)
-	b.Shows("Monitor api is being checked, as job")
-	b.Click("button[popovertarget=delete]")
+	s.sends(b, "form[action$='/check'] button", "Monitor api is being checked, as job")
+	opens(b, "delete")
 	b.Shows("Delete monitor api?", "Its incidents are kept")
 	b.Follow("#delete button.danger")
 	b.Quiet(s.url, http.StatusNotFound) // the page may look once more at what it was about
@@ -50,19 +43,13 @@ func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
 }
 
 func TestManyMonitorsAtOnce(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors")
+	s := filledSite(t)
+	b := s.at("/monitors")
 	b.Click("input[value='default/api']")
 	b.Click("input[value='default/shop']")
-	b.Follow("#list button[value=pause]")
-	b.Quiet(s.url)
-	b.Shows("Pause 2 monitors?", "api", "shop")
+	s.sends(b, "#list button[value=pause]", "Pause 2 monitors?", "api", "shop")
 	b.Type("#f-reason", "both at once")
-	b.Follow("main form button.main")
-	b.Quiet(s.url)
-	b.Shows("2 monitors are paused.", "Paused 3")
+	s.sends(b, "main form button.main", "2 monitors are paused.", "Paused 3")
 	if v := must(s.Monitor(t.Context(), "default", "shop"))(s); v.State.PausedReason != "both at once" {
 		t.Errorf("%+v", v.State)
 	}
@@ -73,24 +60,22 @@ func TestManyMonitorsAtOnce(t *testing.T) {
 	b.Follow("main form button.main")
 	b.Shows("3 monitors are resumed.")
 	v := s.visitor(s.admin)
-	if _, body := v.post("/bulk-monitors", "do", "check", "m", "default/backup"); !strings.Contains(body, "Not all of them") || !strings.Contains(body, "/monitors/backup") {
+	if _, body := v.post("/monitors/-bulk", "do", "check", "m", "default/backup"); !strings.Contains(body, "Not all of them") || !strings.Contains(body, "/monitors/backup") {
 		t.Error(body)
 	}
-	if status, body := v.get("/bulk-monitors?do=pause"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "no monitor was selected") {
+	if status, body := v.get("/monitors/-bulk?do=pause"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "no monitor was selected") {
 		t.Errorf("%d %s", status, body)
 	}
 	reader, _ := s.token("viewer", "default", belfry.ScopeRead)
-	if status, _ := s.visitor(reader).get("/bulk-monitors?do=pause&m=default/api"); status != http.StatusForbidden {
+	if status, _ := s.visitor(reader).get("/monitors/-bulk?do=pause&m=default/api"); status != http.StatusForbidden {
 		t.Errorf("a reader gets %d", status)
 	}
 }
 
 // What is found, and in which form, stands in the address.
 func TestMonitorsAreFiltered(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors?view=grid")
+	s := filledSite(t)
+	b := s.at("/monitors?view=grid")
 	b.Key("/")
 	b.Until(`document.activeElement.id === 'search'`)
 	b.Type("#search", "SH")
@@ -115,10 +100,8 @@ func TestMonitorsAreFiltered(t *testing.T) {
 
 // A check that ends shows up by itself.
 func TestMonitorPageIsLive(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors/api/results")
+	s := filledSite(t)
+	b := s.at("/monitors/api/results")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	s.check("api", belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeTimeout, Message: "no answer within a blink"})
 	b.Until(`document.body.innerText.includes('no answer within a blink')`)
@@ -127,10 +110,8 @@ func TestMonitorPageIsLive(t *testing.T) {
 }
 
 func TestVersionIsAccepted(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors/prices/versions")
+	s := filledSite(t)
+	b := s.at("/monitors/prices/versions")
 	b.Follow("#version-3 td[data-th=See] a")
 	b.Shows("From version 2 to 3")
 	var marked []string
@@ -138,11 +119,9 @@ func TestVersionIsAccepted(t *testing.T) {
 	if fmt.Sprint(marked) != "[10 11]" {
 		t.Errorf("marked are %q", marked)
 	}
-	b.Click("button[popovertarget=accept-3]")
+	opens(b, "accept-3")
 	b.Shows("Accept version 3?")
-	b.Follow("#accept-3 button.main")
-	b.Quiet(s.url)
-	b.Shows("Version 3 of prices is the baseline now.", "by token:")
+	s.sends(b, "#accept-3 button.main", "Version 3 of prices is the baseline now.", "by token:")
 	if v := must(s.PageVersion(t.Context(), "default", "prices", -1))(s); v.Seq != 3 {
 		t.Errorf("the baseline is %d", v.Seq)
 	}
@@ -153,33 +132,26 @@ func TestVersionIsAccepted(t *testing.T) {
 
 func TestMonitorIsMadeAndEdited(t *testing.T) {
 	s := newSite(t)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors/new")
+	b := s.at("/monitors/-new")
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", "ftp://example.com")
 	b.Type("#f-check-conditions", "status == 200")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("is neither http nor https")
+	s.refused(b, "button[value=save]", http.StatusUnprocessableEntity, "is neither http nor https")
 	b.Axe()
 	picture(b, "monitor-new-fault")
-	set(b, "#f-check-http-url", "https://example.com/x")
+	put(b, "#f-check-http-url", "https://example.com/x")
 	b.Click("details.drawer summary")
 	b.Type("#f-check-http-auth-bearer", "t0p")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Monitor site is there")
+	s.sends(b, "button[value=save]", "Monitor site is there")
 	v := must(s.Monitor(t.Context(), "default", "site"))(s)
 	if v.Check.HTTP.URL != "https://example.com/x" || len(v.Check.Conditions) != 1 || v.Every.D() != time.Minute {
 		t.Errorf("%+v", v.Monitor)
 	}
 
 	b.Visit(s.url + "/monitors/site/edit")
-	set(b, "#f-every", "30s")
-	set(b, "#f-tags", "a, b")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Monitor site is saved", "every 30 s", "a bearer token that is kept secret")
+	put(b, "#f-every", "30s")
+	put(b, "#f-tags", "a, b")
+	s.sends(b, "button[value=save]", "Monitor site is saved", "every 30 s", "a bearer token that is kept secret")
 	kept, err := s.node.Store().CheckOf(t.Context(), "default", "site")
 	if err != nil || kept.HTTP.Auth.Bearer != "t0p" {
 		t.Errorf("the secret is %q, %v", string(kept.HTTP.Auth.Bearer), err)
@@ -192,7 +164,7 @@ func TestMonitorIsMadeAndEdited(t *testing.T) {
 		t.Error("a secret is shown")
 	}
 	reader, _ := s.token("viewer", "default", belfry.ScopeRead)
-	if _, body := s.visitor(reader).get("/monitors/new"); strings.Contains(body, "Create monitor") || !strings.Contains(body, "scope admin") {
+	if _, body := s.visitor(reader).get("/monitors/-new"); strings.Contains(body, "Create monitor") || !strings.Contains(body, "scope admin") {
 		t.Error("a reader is offered a form")
 	}
 }
@@ -215,7 +187,7 @@ func TestEveryKindOfMonitorHasAForm(t *testing.T) {
 		"command":   {"check.command.shell", "exit 0", "check.command.env", "A: b"},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			status, body := v.post("/monitors/new?kind="+kind, append([]string{"do", "save", "name", "a-" + kind, "every", "5m"}, fields...)...)
+			status, body := v.post("/monitors/-new?kind="+kind, append([]string{"do", "save", "name", "a-" + kind, "every", "5m"}, fields...)...)
 			if status != http.StatusOK || !strings.Contains(body, "is there") {
 				t.Fatalf("%d %s", status, body)
 			}
@@ -245,28 +217,23 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 		c.Roles = []string{config.RoleAPI, config.RoleWorker}
 		c.AllowAddresses = []string{"loopback"}
 	})
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/monitors/new")
+	b := s.at("/monitors/-new")
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", target.URL)
 	b.Type("#f-check-conditions", "status == 204\nbody contains \"EUR\"")
-	b.Follow("button[value=try]")
-	b.Quiet(s.url)
-	b.Shows("Failed, status 200", "status == 204", `body contains "EUR"`, "a condition does not hold", "Nothing was kept")
+	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "a condition does not hold", "Nothing was kept")
 	picture(b, "monitor-tried")
 	b.Axe()
 	if name := value(b, "#f-name"); name != "site" {
 		t.Errorf("the form says %q", name)
 	}
-	b.Visit(s.url + "/monitors/new?kind=page")
+	b.Visit(s.url + "/monitors/-new?kind=page")
 	b.Type("#f-check-page-url", target.URL)
 	b.Type("#f-check-page-css", ".price")
 	b.Type("#f-name", "prices")
-	b.Follow("button[value=try]")
-	b.Quiet(s.url)
-	b.Shows("2 elements are found.", "The first of them", "12 EUR", "What is compared")
+	s.sends(b, "button[value=try]", "2 elements are found.", "The first of them", "12 EUR", "What is compared")
 	picture(b, "monitor-tried-page")
-	b.Visit(s.url + "/monitors/new")
+	b.Visit(s.url + "/monitors/-new")
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", target.URL)
 	b.Type("#f-check-conditions", "status ==")
@@ -276,16 +243,4 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	if b.Eval(`document.querySelectorAll('.field.wrong #f-check-conditions').length`, &wrong); wrong != 1 {
 		b.Shows("beside the conditions, what is wrong with them")
 	}
-}
-
-func value(b *browser.Tab, selector string) (text string) {
-	b.Eval(`document.querySelector('`+selector+`').value`, &text)
-	return text
-}
-
-// set puts something else into an input.
-func set(b *browser.Tab, selector, text string) {
-	b.T.Helper()
-	var now string
-	b.Eval(fmt.Sprintf(`document.querySelector(%q).value = %q`, selector, text), &now)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/ui/internal/browser"
@@ -22,21 +23,23 @@ var everyPage = []struct {
 	{name: "home-all", path: "/?namespace=*", says: []string{"All namespaces", "the disk is full"}},
 	{name: "queues", path: "/queues", says: []string{"default", "checks", "system", "active"}},
 	{name: "queue", path: "/queues/default", says: []string{"Jobs that name no other queue", "Ready", "3", "Pause"}},
-	{name: "queue-new", path: "/queues/new", says: []string{"New queue", "Priority among queues"}, scope: belfry.ScopeAdmin},
+	{name: "queue-new", path: "/queues/-new", says: []string{"New queue", "Priority among queues"}, scope: belfry.ScopeAdmin},
 	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: belfry.ScopeAdmin},
 	{name: "programs", path: "/programs", says: []string{"There is no program yet.", "belfry program push"}},
-	{name: "program-new", path: "/programs/new", says: []string{"Drop a file here", "Upload and save"}, scope: belfry.ScopeAdmin},
+	{name: "program-new", path: "/programs/-new", says: []string{"Drop a file here", "Upload and save"}, scope: belfry.ScopeAdmin},
 	{name: "workers", path: "/workers", says: []string{"builder", "alive", "default 1", "Ended too"}},
 	{name: "workers-ended", path: "/workers?ended=yes", says: []string{"prober", "ended"}},
 	{name: "no-worker", path: "/workers/nobody", says: []string{"Not here", "list of workers"}, status: 404},
 	{name: "settings", path: "/settings", says: []string{"About", "sqlite", "retention_age", "Clocks apart by", "Secrets"}},
+	{name: "database", path: "/settings/database", says: []string{"All is as it should be", "First in line waits", "write-ahead log", "Free within the file", "jobs_done", "30 d"}, scope: belfry.ScopeAdmin},
+	{name: "join-tokens", path: "/settings/join-tokens", says: []string{"builders", "0 of 10", "pool=build", "New join token", "Machines that may join"}, scope: belfry.ScopeAdmin},
 	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets"}, scope: belfry.ScopeAdmin},
 	{name: "secrets", path: "/settings/secrets", says: []string{"No secret is kept."}},
 	{name: "ahead", path: "/ahead", says: []string{"starts, by hour in UTC"}},
 	{name: "cycles", path: "/cycles", says: []string{"nightly", "report", "1 of 3", "New cycle"}},
 	{name: "cycles-empty", path: "/cycles?namespace=nobody", says: []string{"There is no cycle yet.", "belfry cycle create"}},
 	{name: "cycle", path: "/cycles/nightly", says: []string{"Under way", "1 of 3", "fetch", "It has never succeeded", "At most every", "Skip", "Cancel the run"}},
-	{name: "cycle-new", path: "/cycles/new", says: []string{"New cycle", "Members, in the order", "Save"}, scope: belfry.ScopeAdmin},
+	{name: "cycle-new", path: "/cycles/-new", says: []string{"New cycle", "Members, in the order", "Save"}, scope: belfry.ScopeAdmin},
 	{name: "cycle-edit", path: "/cycles/nightly/edit", says: []string{"Edit nightly", "Stagger"}, scope: belfry.ScopeAdmin},
 	{name: "no-cycle", path: "/cycles/nothing", says: []string{"Not here"}, status: 404},
 
@@ -45,7 +48,7 @@ var everyPage = []struct {
 	{name: "monitors-none", path: "/monitors?search=nothing&status=up", says: []string{"No monitor is like that.", "Show all"}},
 	{name: "monitors-empty", path: "/monitors?namespace=nobody", says: []string{"There is no monitor yet.", "belfry monitor create"}},
 	{name: "monitors-all", path: "/monitors?namespace=*", says: []string{"in default", "api"}},
-	{name: "monitors-bulk", path: "/bulk-monitors?do=pause&m=default/shop&m=default/api", says: []string{"Pause 2 monitors?", "For how long"}, scope: belfry.ScopeOperate},
+	{name: "monitors-bulk", path: "/monitors/-bulk?do=pause&m=default/shop&m=default/api", says: []string{"Pause 2 monitors?", "For how long"}, scope: belfry.ScopeOperate},
 	{name: "monitor", path: "/monitors/api", says: []string{"What the shop asks", "Uptime 90d", "Latency of good checks", "Where the time went", "another status"}},
 	{name: "monitor-week", path: "/monitors/api?range=7d", says: []string{"Latency of good checks", "for up to 24 hours"}},
 	{name: "monitor-down", path: "/monitors/shop", says: []string{"Down since", "nothing listens there", "The incident"}},
@@ -59,27 +62,30 @@ var everyPage = []struct {
 	{name: "monitor-version", path: "/monitors/prices/versions/3", says: []string{"<b>Figs</b> 20 EUR"}},
 	{name: "monitor-diff", path: "/monitors/prices/diff?from=1&to=3", says: []string{"Pears 12 EUR", "Pears 14 EUR a kilo", "3 lines came, 2 lines went."}},
 	{name: "monitor-diff-unified", path: "/monitors/prices/diff?view=unified", says: []string{"<b>Figs</b> 20 EUR"}},
-	{name: "monitor-new", path: "/monitors/new", says: []string{"New monitor"}},
+	{name: "monitor-new", path: "/monitors/-new", says: []string{"New monitor"}},
 	{name: "monitor-edit", path: "/monitors/api/edit", says: []string{"Edit api"}},
 	{name: "monitor-edit-page", path: "/monitors/prices/edit", says: []string{"Edit prices"}},
 	{name: "incidents", path: "/incidents", says: []string{"Open now", "shop", "connection refused", "Over", "api", "another status"}},
+	{name: "incidents-open", path: "/incidents?state=open", says: []string{"Open now", "shop"}},
+	{name: "incidents-over", path: "/incidents?state=over&monitor=api", says: []string{"Incidents of api", "another status"}},
+	{name: "incidents-wrong", path: "/incidents?state=never", says: []string{"is no state of an incident"}, status: 422},
 	{name: "incidents-empty", path: "/incidents?namespace=nobody", says: []string{"Nothing is down."}},
 	{name: "incident", path: "/incidents/2", says: []string{"api was down", "503 Service Unavailable", `<script>alert("no")</script>`, "The rest was not kept.", "Who was told", "team"}},
 	{name: "status-pages", path: "/status-pages", says: []string{"public", "How we are", "/status/public"}},
 	{name: "status-pages-empty", path: "/status-pages?namespace=nobody", says: []string{"There is no status page yet."}},
-	{name: "status-page-new", path: "/status-pages/new", says: []string{"New status page"}},
+	{name: "status-page-new", path: "/status-pages/-new", says: []string{"New status page"}},
 	{name: "status-page", path: "/status-pages/public", says: []string{"Look at it as everyone does"}},
 	{name: "alerts", path: "/alerts", says: []string{"team", "all", "sent"}},
 	{name: "alerts-empty", path: "/alerts?namespace=nobody", says: []string{"Nobody was told anything yet."}},
 	{name: "alert-rules", path: "/alert-rules", says: []string{"everything", "team", "never"}},
-	{name: "alert-rule-new", path: "/alert-rules/new", says: []string{"New alert rule"}},
+	{name: "alert-rule-new", path: "/alert-rules/-new", says: []string{"New alert rule"}},
 	{name: "alert-rule", path: "/alert-rules/all", says: []string{"Alert rule all"}},
 	{name: "channels", path: "/settings/channels", says: []string{"team", "Webhook", "kept secret"}},
 	{name: "channels-empty", path: "/settings/channels?namespace=nobody", says: []string{"There is no channel yet."}},
-	{name: "channel-new", path: "/settings/channels/new", says: []string{"New channel"}},
+	{name: "channel-new", path: "/settings/channels/-new", says: []string{"New channel"}},
 	{name: "channel", path: "/settings/channels/team", says: []string{"Channel team", "what went through it"}},
 	{name: "windows", path: "/settings/windows", says: []string{"Saturday, Sunday at 02:30, for 2 h, Europe/Sofia", "To the new house"}},
-	{name: "window-new", path: "/settings/windows/new", says: []string{"New window of maintenance"}},
+	{name: "window-new", path: "/settings/windows/-new", says: []string{"New window of maintenance"}},
 	{name: "window", path: "/settings/windows/night", says: []string{"When it holds", "Europe/Sofia"}},
 	{name: "parts", path: "/parts", says: []string{"Latency, stacked", "has no minute 61", "1 min 30 s", "handed back"}},
 	{name: "jobs", path: "/jobs", says: []string{"All", "broken", "the disk is full", "With the selected", "How to search"}},
@@ -88,14 +94,14 @@ var everyPage = []struct {
 	{name: "jobs-state", path: "/jobs?q=task%3Alater+state%3Aready", says: []string{"later", "ready", "Cancel all"}},
 	{name: "jobs-none", path: "/jobs?q=task%3Anothing", says: []string{"No job is like that."}},
 	{name: "jobs-wrong", path: "/jobs?q=state%3Abroken+zince%3A2h", says: []string{"is not a job state", "zince:2h", "All jobs"}, status: 422},
-	{name: "jobs-dry-run", path: "/jobs/bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Do nothing"}, scope: belfry.ScopeOperate},
-	{name: "jobs-dry-run-none", path: "/jobs/bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be redriven."}, scope: belfry.ScopeOperate},
+	{name: "jobs-dry-run", path: "/jobs/-bulk?do=cancel&q=task%3Alater", says: []string{"Cancel 3 jobs?", "Nothing has been done yet", "Do nothing"}, scope: belfry.ScopeOperate},
+	{name: "jobs-dry-run-none", path: "/jobs/-bulk?do=redrive&q=task%3Alater", says: []string{"There is no job to be redriven."}, scope: belfry.ScopeOperate},
 	{name: "job-failed", path: "/jobs/2", says: []string{"Job 2", "failed", "the disk is full", "Redrive", "How it went", "builder"}},
 	{name: "job-running", path: "/jobs/3", says: []string{"running", "It runs: attempt 1", "Cancel"}},
 	{name: "job-ready", path: "/jobs/4", says: []string{"Why is it not running?", "a worker", "What to do"}},
 	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
-	{name: "job-new", path: "/jobs/new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: belfry.ScopeOperate},
-	{name: "job-like", path: "/jobs/new?like=2", says: []string{"Enqueue a job like 2"}, scope: belfry.ScopeOperate},
+	{name: "job-new", path: "/jobs/-new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: belfry.ScopeOperate},
+	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: belfry.ScopeOperate},
 	{name: "dead", path: "/dead", says: []string{"1 dead job", "the disk is full", "Redrive"}},
 	{name: "dead-none", path: "/dead?q=task%3Ahello", says: []string{"No job is dead."}},
 	{name: "audit", path: "/audit", says: []string{"create", "hourly", "token:"}},
@@ -104,20 +110,20 @@ var everyPage = []struct {
 	{name: "tasks", path: "/tasks", says: []string{"hello", "func", "later"}},
 	{name: "tasks-empty", path: "/tasks?namespace=nobody", says: []string{"There is no task yet."}},
 	{name: "task", path: "/tasks/hello", says: []string{"hourly", "How it runs", "Newest jobs", "running"}},
-	{name: "task-new", path: "/tasks/new", says: []string{"Make a task"}, scope: belfry.ScopeAdmin},
+	{name: "task-new", path: "/tasks/-new", says: []string{"New task"}, scope: belfry.ScopeAdmin},
 	{name: "task-edit", path: "/tasks/hello/edit", says: []string{"Edit task hello"}, scope: belfry.ScopeAdmin},
 	{name: "schedules", path: "/schedules", says: []string{"hourly", "0 * * * *", "Europe/Sofia", "runs hello", "nothing yet", "New schedule"}},
 	{name: "schedules-part", path: "/schedules?part=HOUR&task=hello", says: []string{"hourly", "All of them"}},
 	{name: "schedules-none", path: "/schedules?state=paused", says: []string{"No schedule is like that."}},
 	{name: "schedule", path: "/schedules/hourly?at=2026-12-24+18:00", says: []string{"Times are read in Europe/Sofia", "Next 20 times", "Yes, it is.", "the new one is skipped", "None of its times has come yet."}},
-	{name: "schedule-new", path: "/schedules/new", says: []string{"New schedule"}},
+	{name: "schedule-new", path: "/schedules/-new", says: []string{"New schedule"}},
 	{name: "schedule-edit", path: "/schedules/hourly/edit", says: []string{"hourly"}},
 	{name: "schedule-trigger", path: "/schedules/hourly/trigger", says: []string{"Run hourly now"}},
 	{name: "schedule-backfill", path: "/schedules/hourly/backfill?from=2026-11-01&to=2026-11-01+05:00", says: []string{"Backfill of hourly"}},
 	{name: "forecast", path: "/forecast?zone=Europe/Sofia", says: []string{"within a week, at most", "Busiest minutes", "hourly"}},
 	{name: "calendars", path: "/calendars", says: []string{"nights", "MON-FRI 22:00-06:00"}},
 	{name: "calendar", path: "/calendars/nights?at=2026-12-24+23:30", says: []string{"Yes, it is closed", "people sleep", "Year to come"}},
-	{name: "calendar-new", path: "/calendars/new", says: []string{"New calendar"}},
+	{name: "calendar-new", path: "/calendars/-new", says: []string{"New calendar"}},
 	{name: "calendar-edit", path: "/calendars/nights/edit", says: []string{"Edit nights"}},
 	{name: "no-schedule", path: "/schedules/nothing", says: []string{"Not here"}, status: 404},
 	{name: "not-here", path: "/nowhere", says: []string{"Not here", "Go back"}, status: 404},
@@ -125,8 +131,7 @@ var everyPage = []struct {
 }
 
 func TestEveryPage(t *testing.T) {
-	s := newSite(t)
-	s.fill()
+	s := filledSite(t)
 	b := s.tab(s.admin)
 	for _, tt := range everyPage {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,7 +139,7 @@ func TestEveryPage(t *testing.T) {
 			b.Emulate("light", 1200)
 			b.Visit(s.url + tt.path)
 			b.Shows(tt.says...)
-			b.Until(`!document.querySelector('[data-load]') && [...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
+			settled(b)
 			look(b, s, tt.name, tt.status)
 		})
 	}
@@ -160,8 +165,7 @@ func look(b *browser.Tab, s *site, name string, statuses ...int) {
 }
 
 func TestEveryPageWithoutRights(t *testing.T) {
-	s := newSite(t)
-	s.fill()
+	s := filledSite(t)
 	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
 	b := s.tab(secret)
 	for _, tt := range everyPage {
@@ -191,4 +195,35 @@ func TestEveryPageWithoutRights(t *testing.T) {
 		})
 	}
 	b.T = t
+}
+
+// What is called new, bulk or edit is a thing like any other.
+func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	for _, name := range []string{"new", "bulk"} {
+		must(s.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindFunc}))(s)
+		must(s.CreateTask(ctx, belfry.Task{Name: "c-" + name, Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: name}}}}))(s)
+		must(s.CreateSchedule(ctx, belfry.Schedule{Name: name, Task: name, Rules: []belfry.Rule{{Cron: "0 * * * *"}}}))(s)
+		must(s.SaveQueue(ctx, belfry.Queue{Name: name}))(s)
+		must(s.SaveCalendar(ctx, belfry.Calendar{Name: name}))(s)
+		must(s.CreateMonitor(ctx, belfry.Monitor{Name: name, Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example:22"}}}))(s)
+		must(s.SaveChannel(ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
+		must(s.SaveAlertRule(ctx, belfry.AlertRule{Name: name, Channels: []string{name}}))(s)
+		must(s.SaveStatusPage(ctx, belfry.StatusPage{Name: name}))(s)
+		must(s.SaveWindow(ctx, belfry.Window{Name: name, Rules: []belfry.Rule{{Cron: "30 2 * * SAT"}}, Lasts: belfry.Duration(time.Hour)}))(s)
+	}
+	must(s.CreateTask(ctx, belfry.Task{Namespace: "programs", Name: "new", Program: &belfry.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
+	must(s.CreateTask(ctx, belfry.Task{Namespace: "cycles", Name: "first", Kind: belfry.KindFunc}))(s)
+	must(s.CreateTask(ctx, belfry.Task{Namespace: "cycles", Name: "new", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}}}}))(s)
+	v := s.visitor(s.admin)
+	for path, says := range map[string]string{
+		"/tasks/new": "<h1>new", "/schedules/new": "<h1>new", "/schedules/bulk": "<h1>bulk", "/queues/new": "<h1>new", "/calendars/new": "<h1>new",
+		"/monitors/new": "<h1>new", "/monitors/bulk": "<h1>bulk", "/settings/channels/new": "<h1>Channel new", "/alert-rules/new": "<h1>Alert rule new",
+		"/status-pages/new": "<h1>Status page new", "/settings/windows/new": "<h1>", "/programs/new?namespace=programs": "<h1>new", "/cycles/new?namespace=cycles": "<h1>new",
+	} {
+		if status, body := v.get(path); status != 200 || !strings.Contains(body, says) || strings.Contains(body, "<h1>New") {
+			t.Errorf("%s: %d, without %q", path, status, says)
+		}
+	}
 }

@@ -7,36 +7,27 @@ import (
 )
 
 func TestQueueIsPausedAndResumed(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/queues/default")
-	b.Click("button[popovertarget=pause]")
-	b.Until(`document.getElementById('pause').matches(':popover-open')`)
+	s := filledSite(t)
+	b := s.at("/queues/default")
+	opens(b, "pause")
 	picture(b, "queue-pause")
 	b.Shows("Pause queue default?", "As a command")
 	b.Axe()
 	b.Type("#f-reason", "a <b>disk</b> is full")
-	b.Follow("#pause button.main")
-	b.Quiet(s.url)
-	b.Shows("Queue default is paused", "a <b>disk</b> is full", "token:", "Resume")
+	s.sends(b, "#pause button.main", "Queue default is paused", "a <b>disk</b> is full", "token:", "Resume")
 	if q := must(s.Queue(t.Context(), "default"))(s); q.PausedReason != "a <b>disk</b> is full" {
 		t.Errorf("%+v", q)
 	}
-	b.Follow("form[action='/queues/default/resume'] button")
-	b.Quiet(s.url)
-	b.Shows("Queue default goes on", "active")
+	s.sends(b, "form[action='/queues/default/resume'] button", "Queue default goes on", "active")
 }
 
 // What others do shows up by itself, and what somebody is in the middle of
 // stays.
 func TestPageKeepsItselfUpToDate(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/queues/default")
+	s := filledSite(t)
+	b := s.at("/queues/default")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
-	b.Click("button[popovertarget=pause]")
+	opens(b, "pause")
 	b.Type("#f-reason", "half a wor")
 	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
 	b.Until(`[...document.querySelectorAll('.stats dd')].some(e => e.textContent === '4')`)

@@ -23,7 +23,7 @@ var routes = func() []route {
 	return slices.Concat(
 		homeRoutes,
 		queueRoutes,
-		cycleRoutes, cycleFormRoutes, workerRoutes, settingsRoutes, tokenRoutes, secretRoutes, programRoutes, uploadRoutes,
+		cycleRoutes, cycleFormRoutes, workerRoutes, settingsRoutes, databaseRoutes, tokenRoutes, joinTokenRoutes, secretRoutes, programRoutes, uploadRoutes,
 		jobsRoutes, jobRoutes, deadRoutes, auditRoutes, taskRoutes,
 		schedulesRoutes, scheduleRoutes, scheduleFormRoutes, backfillRoutes, forecastRoutes, calendarRoutes,
 		monitorRoutes, incidentRoutes, versionRoutes, monitorFormRoutes, statusPageRoutes, channelRoutes, windowRoutes, alertRoutes,

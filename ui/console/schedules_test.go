@@ -2,73 +2,47 @@ package console_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
-	"github.com/belfry-run/belfry/ui/internal/browser"
 )
 
-// put fills an input as its script would hear of it.
-func put(b *browser.Tab, selector, value string) {
-	b.T.Helper()
-	var done bool
-	b.Eval(`(() => { const e = document.querySelector(`+strconv.Quote(selector)+`); if (!e) return false;
-		if (e.type === 'checkbox') e.checked = `+strconv.FormatBool(value == "true")+`; else e.value = `+strconv.Quote(value)+`;
-		e.dispatchEvent(new Event('input', {bubbles: true})); return true; })()`, &done)
-	if !done {
-		b.T.Fatalf("there is no %s to fill", selector)
-	}
-}
-
 func TestScheduleIsPausedAndResumed(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/hourly")
-	b.Click("button[popovertarget=pause]")
-	b.Until(`document.getElementById('pause').matches(':popover-open')`)
+	s := filledSite(t)
+	b := s.at("/schedules/hourly")
+	opens(b, "pause")
 	b.Shows("Pause schedule hourly?", "jobs of it that wait are withdrawn", "As a command")
 	picture(b, "schedule-pause")
 	b.Axe()
 	b.Type("#f-reason", "the <b>disk</b> is full")
-	b.Follow("#pause button.main")
-	b.Quiet(s.url)
-	b.Shows("Schedule hourly is paused", "Paused by token:", "the <b>disk</b> is full", "They would be these.")
+	s.sends(b, "#pause button.main", "Schedule hourly is paused", "Paused by token:", "the <b>disk</b> is full", "They would be these.")
 	b.Visit(s.url + "/schedules?state=paused")
 	b.Shows("hourly", "Paused by token:", "the <b>disk</b> is full")
 	b.Visit(s.url + "/schedules/hourly")
-	b.Click("button[popovertarget=resume]")
-	b.Until(`document.getElementById('resume').matches(':popover-open')`)
+	opens(b, "resume")
 	b.Shows("Make up for the runs of the pause", "the latest is made up for")
 	b.Axe()
 	b.Click("#f-catch_up")
-	b.Follow("#resume button.main")
-	b.Quiet(s.url)
-	b.Shows("goes on, and makes up for its pause", "active")
+	s.sends(b, "#resume button.main", "goes on, and makes up for its pause", "active")
 	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
 		t.Errorf("%+v", sc)
 	}
 }
 
 func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
-	s := newSite(t)
-	s.fill()
+	s := filledSite(t)
 	for _, name := range []string{"morning", "evening"} {
 		must(s.CreateSchedule(t.Context(), belfry.Schedule{Name: name, Task: "hello", Rules: []belfry.Rule{{Every: belfry.Duration(time.Hour)}}}))(s)
 	}
 	must(s.PauseSchedule(t.Context(), "", "morning", "before"))(s)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules")
+	b := s.at("/schedules")
 	for _, name := range []string{"morning", "evening", "hourly"} {
 		b.Click("input[value='default/" + name + "']")
 	}
-	b.Follow("button[value=pause]")
-	b.Quiet(s.url)
-	b.Shows("Pause 2 schedules?", "Left as they are, because they are paused or completed already: morning.", "As a command")
+	s.sends(b, "button[value=pause]", "Pause 2 schedules?", "Left as they are, because they are paused or completed already: morning.", "As a command")
 	picture(b, "schedules-bulk")
 	b.Layout()
 	b.Axe()
@@ -76,15 +50,11 @@ func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 		t.Error("paused before it was said so")
 	}
 	b.Type("#f-reason", "moving house")
-	b.Follow("button.main")
-	b.Quiet(s.url)
-	b.Shows("2 schedules are paused.", "moving house", "before")
+	s.sends(b, "button.main", "2 schedules are paused.", "moving house", "before")
 	b.Click("input[value='default/evening']")
 	b.Follow("button[value=resume]")
 	b.Shows("Resume 1 schedule?", "moving house")
-	b.Follow("button.main")
-	b.Quiet(s.url)
-	b.Shows("1 schedule is resumed.")
+	s.sends(b, "button.main", "1 schedule is resumed.")
 	for name, want := range map[string]belfry.ScheduleState{"morning": belfry.SchedulePaused, "hourly": belfry.SchedulePaused, "evening": belfry.ScheduleActive} {
 		if sc := must(s.Schedule(t.Context(), "", name))(s); sc.State != want {
 			t.Errorf("%s is %s", name, sc.State)
@@ -96,10 +66,8 @@ func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
 }
 
 func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/hourly/trigger")
+	s := filledSite(t)
+	b := s.at("/schedules/hourly/trigger")
 	b.Type("#f-input", "{\n  \"day\": one\n}")
 	b.Follow("button.main")
 	b.Quiet(s.url, 422, 400)
@@ -107,9 +75,7 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 	picture(b, "schedule-trigger-fault")
 	b.Axe()
 	put(b, "#f-input", `{"day": 1}`)
-	b.Follow("button.main")
-	b.Quiet(s.url)
-	b.Shows("Schedule hourly made job", "by hand", "ready")
+	s.sends(b, "button.main", "Schedule hourly made job", "by hand", "ready")
 	jobs := must(s.Jobs(t.Context(), belfry.JobFilter{Schedule: "hourly"}))(s)
 	if len(jobs.Items) != 1 || string(jobs.Items[0].Input) != `{"day": 1}` && string(jobs.Items[0].Input) != `{"day":1}` {
 		t.Errorf("%+v", jobs.Items)
@@ -117,10 +83,8 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 }
 
 func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/new?task=hello")
+	s := filledSite(t)
+	b := s.at("/schedules/-new?task=hello")
 	b.Shows("Write a rule to see when it runs.")
 	b.Type("#rule-text-1", "30 2 * * MON")
 	b.Until(`document.getElementById('preview').innerText.includes('Next 10 times')`)
@@ -146,9 +110,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	b.Follow("form.editor button[value=rule]:not(.away)")
 	put(b, "#rule-kind-2", "every")
 	put(b, "#rule-text-2", "90min")
-	b.Follow("form.editor .actions button[value=preview]")
-	b.Quiet(s.url)
-	b.Shows("is not a length of time")
+	s.sends(b, "form.editor .actions button[value=preview]", "is not a length of time")
 	put(b, "#rule-text-2", "90m")
 	put(b, "#f-overlap", "allow")
 	put(b, "#f-blackout", "nights")
@@ -156,9 +118,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	put(b, "#f-input", `{"a": 1}`)
 	b.Until(`document.getElementById('preview').innerText.includes('Not in the times of calendar nights')`)
 	picture(b, "schedule-new")
-	b.Follow("button.main[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Schedule weekly is made.", "30 2 * * MON + every 1h30m", "both run", "nights")
+	s.sends(b, "button.main[value=save]", "Schedule weekly is made.", "30 2 * * MON + every 1h30m", "both run", "nights")
 	sc := must(s.Schedule(t.Context(), "", "weekly"))(s)
 	if len(sc.Rules) != 2 || sc.Zone != "Europe/Sofia" || sc.Overlap != belfry.OverlapAllow || len(sc.Blackout) != 1 ||
 		!sc.Start.Equal(time.Date(2026, 12, 31, 22, 0, 0, 0, time.UTC)) || len(sc.Input) == 0 {
@@ -167,15 +127,11 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 }
 
 func TestEditShowsWhatChanges(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/hourly/edit")
+	s := filledSite(t)
+	b := s.at("/schedules/hourly/edit")
 	put(b, "#rule-text-1", "0,30 * * * *")
 	put(b, "#f-jitter", "5s")
-	b.Follow("button.main[value=review]")
-	b.Quiet(s.url)
-	b.Shows("Save this edit of hourly?", "0 * * * *", "0,30 * * * *", "Its times change.", "+ only after", "= in both", "5s")
+	s.sends(b, "button.main[value=review]", "Save this edit of hourly?", "0 * * * *", "0,30 * * * *", "Its times change.", "+ only after", "= in both", "5s")
 	picture(b, "schedule-review")
 	b.Layout()
 	b.Axe()
@@ -192,9 +148,7 @@ func TestEditShowsWhatChanges(t *testing.T) {
 	b.Quiet(s.url)
 	put(b, "#f-description", "of somebody else")
 	b.Follow("button.main[value=review]")
-	b.Follow("button.main[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Schedule hourly is saved.", "0,30 * * * *", "of somebody else")
+	s.sends(b, "button.main[value=save]", "Schedule hourly is saved.", "0,30 * * * *", "of somebody else")
 	// An edit that does not touch times says so.
 	b.Visit(s.url + "/schedules/hourly/edit")
 	put(b, "#f-overlap", "buffer_one")
@@ -205,18 +159,14 @@ func TestEditShowsWhatChanges(t *testing.T) {
 // An edit keeps what its form cannot show: the fields of an rrule, fractions
 // of seconds.
 func TestEditKeepsTimes(t *testing.T) {
-	s := newSite(t)
-	s.fill()
+	s := filledSite(t)
 	sc := must(s.CreateSchedule(t.Context(), belfry.Schedule{Name: "fine", Task: "hello", Zone: "Europe/Sofia", Start: time.Date(2026, 1, 31, 7, 0, 0, 1000, time.UTC),
 		Input: []byte(`{"b":1,"a":[1,2]}`),
 		Rules: []belfry.Rule{{RRule: "FREQ=MONTHLY;BYDAY=-1FR", DTStart: "2026-01-31T09:00:00", ExDate: []string{"2027-01-29T09:00:00"}},
 			{Every: belfry.Duration(time.Hour), Anchor: belfry.AnchorFinish}, {At: []time.Time{time.Date(2030, 10, 27, 1, 30, 0, 0, time.UTC)}}}}))(s)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/fine/edit")
+	b := s.at("/schedules/fine/edit")
 	put(b, "#f-description", "the last Friday")
-	b.Follow("button.main[value=review]")
-	b.Quiet(s.url)
-	b.Shows("Its times stay as they are")
+	s.sends(b, "button.main[value=review]", "Its times stay as they are")
 	b.Follow("button.main[value=save]")
 	b.Shows("Schedule fine is saved.")
 	if now := must(s.Schedule(t.Context(), "", "fine"))(s); !now.SameTimes(sc) || now.Generation != sc.Generation || string(now.Input) != string(sc.Input) {
@@ -225,12 +175,9 @@ func TestEditKeepsTimes(t *testing.T) {
 }
 
 func TestScheduleIsDeleted(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/hourly")
-	b.Click("button[popovertarget=delete]")
-	b.Until(`document.getElementById('delete').matches(':popover-open')`)
+	s := filledSite(t)
+	b := s.at("/schedules/hourly")
+	opens(b, "delete")
 	b.Shows("Delete schedule hourly?")
 	b.Follow("#delete button[class=danger]")
 	b.Quiet(s.url, 404) // the page that was left may have looked once more
@@ -238,42 +185,29 @@ func TestScheduleIsDeleted(t *testing.T) {
 }
 
 func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/schedules/hourly/backfill")
+	s := filledSite(t)
+	b := s.at("/schedules/hourly/backfill")
 	put(b, "#f-from", "yesterday")
-	b.Follow("form[method=get] button.main")
-	b.Quiet(s.url)
-	b.Shows("is not a time", "yesterday")
+	s.sends(b, "form[method=get] button.main", "is not a time", "yesterday")
 	put(b, "#f-from", "2026-03-29 00:00") // in whose night Sofia loses an hour
 	put(b, "#f-to", "2026-03-29 05:00")
 	put(b, "#f-only_missing", "false")
 	put(b, "#f-note", "the outage")
-	b.Follow("form[method=get] button.main")
-	b.Quiet(s.url)
-	b.Shows("It would make 5 jobs", "5 times lie there", "EEST")
+	s.sends(b, "form[method=get] button.main", "It would make 5 jobs", "5 times lie there", "EEST")
 	picture(b, "schedule-backfill")
 	b.Layout()
 	b.Axe()
-	b.Follow("form[method=post][action$=backfill] button.main")
-	b.Quiet(s.url)
-	b.Shows("has started.", "the outage", "active", "0 jobs")
+	s.sends(b, "form[method=post][action$=backfill] button.main", "has started.", "the outage", "active", "0 jobs")
 	all := must(s.Backfills(t.Context(), belfry.BackfillFilter{Schedule: "hourly"}))(s).Items
 	if len(all) != 1 || all[0].Note != "the outage" || all[0].OnlyMissing {
 		t.Fatalf("%+v", all)
 	}
 	id := fmt.Sprint(all[0].ID)
-	b.Follow("form[action$='backfills/" + id + "/pause'] button")
-	b.Quiet(s.url)
-	b.Shows("Backfill "+id+" is paused", "paused")
+	s.sends(b, "form[action$='backfills/"+id+"/pause'] button", "Backfill "+id+" is paused", "paused")
 	b.Follow("form[action$='backfills/" + id + "/resume'] button")
 	b.Shows("Backfill " + id + " goes on")
-	b.Click("button[popovertarget=cancel-" + id + "]")
-	b.Until(`document.getElementById('cancel-` + id + `').matches(':popover-open')`)
-	b.Follow("#cancel-" + id + " button[class=danger]")
-	b.Quiet(s.url)
-	b.Shows("Backfill "+id+" is canceled", "canceled")
+	opens(b, "cancel-"+id)
+	s.sends(b, "#cancel-"+id+" button[class=danger]", "Backfill "+id+" is canceled", "canceled")
 }
 
 // What a node does shows up by itself: jobs, skips and why, the strip and the

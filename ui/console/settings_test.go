@@ -11,19 +11,14 @@ import (
 
 func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 	s := newSite(t)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/settings/tokens")
+	b := s.at("/settings/tokens")
 	b.Type("#f-name", "not a name")
-	b.Follow("form[action='/settings/tokens'] button.main")
-	b.Quiet(s.url, 422)
-	b.Shows("not a name", "New token")
+	s.refused(b, "form[action='/settings/tokens'] button.main", 422, "not a name", "New token")
 
 	b.Visit(s.url + "/settings/tokens")
 	b.Type("#f-name", "ci")
 	b.Click("input[value=operate]")
-	b.Follow("form[action='/settings/tokens'] button.main")
-	b.Quiet(s.url)
-	b.Shows("Token ci is made", "shown this once")
+	s.sends(b, "form[action='/settings/tokens'] button.main", "Token ci is made", "shown this once")
 	picture(b, "token-made")
 	b.Layout()
 	b.Axe()
@@ -41,33 +36,24 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	id := numberText(all[i].ID)
-	b.Click("button[popovertarget=revoke-" + id + "]")
-	b.Until(`document.getElementById('revoke-` + id + `').matches(':popover-open')`)
+	opens(b, "revoke-"+id)
 	b.Shows("Revoke the token ci?", "cannot be undone")
-	b.Follow("#revoke-" + id + " button.danger")
-	b.Quiet(s.url)
-	b.Shows("is revoked: it opens nothing any more")
+	s.sends(b, "#revoke-"+id+" button.danger", "is revoked: it opens nothing any more")
 }
 
 func TestSecretIsSetAndForgotten(t *testing.T) {
 	s := newSite(t)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/settings/secrets")
+	b := s.at("/settings/secrets")
 	b.Type("#f-name", "db")
 	b.Type("#f-value", " hush-hush\n")
-	b.Follow("form[action='/settings/secrets'] button.main")
-	b.Quiet(s.url)
-	b.Shows("Secret db is kept.", "no task")
+	s.sends(b, "form[action='/settings/secrets'] button.main", "Secret db is kept.", "no task")
 	if strings.Contains(b.Text("body"), "hush-hush") {
 		t.Error("the value is shown")
 	}
 	picture(b, "secret-set")
 	b.Layout()
-	b.Click("button[popovertarget=delete-0]")
-	b.Until(`document.getElementById('delete-0').matches(':popover-open')`)
-	b.Follow("#delete-0 button.danger")
-	b.Quiet(s.url)
-	b.Shows("Secret db is forgotten.", "No secret is kept.")
+	opens(b, "delete-0")
+	s.sends(b, "#delete-0 button.danger", "Secret db is forgotten.", "No secret is kept.")
 
 	b.Type("#f-name", "no good name")
 	b.Type("#f-value", "hush-hush")
@@ -76,4 +62,70 @@ func TestSecretIsSetAndForgotten(t *testing.T) {
 	if strings.Contains(b.Text("body"), "hush-hush") {
 		t.Error("a refused value is shown")
 	}
+}
+
+func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
+	s := newSite(t)
+	b := s.at("/settings/join-tokens")
+	b.Shows("There is no join token.", "belfry token join create builders")
+	b.Type("#f-name", "builders")
+	b.Type("#f-labels", "pool build")
+	s.refused(b, "form[action='/settings/join-tokens'] button.main", 422, "is not a label", "one a line")
+	if name := value(b, "#f-name"); name != "builders" {
+		t.Errorf("the form says %q", name)
+	}
+	put(b, "#f-labels", "pool=build\ndisk=fast")
+	put(b, "#f-uses", "2")
+	s.sends(b, "form[action='/settings/join-tokens'] button.main", "Join token builders is made", "shown this once", "belfry worker --server "+s.url+" --join @join.token", "0 of 2", "disk=fast pool=build")
+	picture(b, "join-token-made")
+	b.Layout()
+	b.Axe()
+	secret := strings.TrimSpace(b.Text("#secret"))
+	joined, _, err := s.Join(t.Context(), secret, "machine-1")
+	if err != nil || joined.Labels["pool"] != "build" || !slices.Equal(joined.Scopes, []belfry.Scope{belfry.ScopeWorker}) {
+		t.Fatalf("%+v %v", joined, err)
+	}
+	b.Visit(s.url + "/settings/join-tokens")
+	b.Shows("1 of 2", "active")
+	if strings.Contains(b.Text("body"), secret) {
+		t.Error("the secret is shown again")
+	}
+	id := numberText(must(s.JoinTokens(t.Context()))(s)[0].ID)
+	opens(b, "revoke-"+id)
+	b.Shows("Revoke the join token builders?", "1 machine got by it stays good")
+	says(b, "#revoke-"+id, "belfry token join revoke "+id, "/v1/join-tokens/"+id)
+	s.sends(b, "#revoke-"+id+" button.danger", "nobody joins with it any more", "revoked")
+	if _, _, err := s.Join(t.Context(), secret, "machine-2"); belfry.CodeOf(err) != belfry.Unauthorized {
+		t.Errorf("a machine joins: %v", err)
+	}
+	b.Visit(s.url + "/audit?noun=join_token&namespace=*")
+	b.Shows("create join token", "revoke join token")
+}
+
+// Who administers one namespace sees its join tokens and makes none, and asks
+// the database nothing.
+func TestSettingsOfOneNamespace(t *testing.T) {
+	s := filledSite(t)
+	secret, _ := s.token("team", "default", belfry.ScopeAdmin)
+	v := s.visitor(secret)
+	if status, body := v.get("/settings/join-tokens"); status != 200 || !strings.Contains(body, "builders") || strings.Contains(body, "Make it") || strings.Contains(body, "Revoke") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := v.get("/settings/database"); status != 403 || strings.Contains(body, `href="/settings/database"`) {
+		t.Errorf("the database: %d", status)
+	}
+	_, body := s.visitor(s.admin).get("/settings")
+	for _, tab := range settingsTabs {
+		if !strings.Contains(body, `href="`+tab+`"`) {
+			t.Errorf("nothing leads to %s", tab)
+		}
+		if _, there := s.visitor(s.admin).get(tab); !strings.Contains(there, `aria-label="Settings"`) || !strings.Contains(there, `<a href="`+tab+`" aria-current="page">`) {
+			t.Errorf("%s does not lead to the other settings", tab)
+		}
+	}
+}
+
+var settingsTabs = []string{
+	"/settings", "/settings/database", "/settings/tokens", "/settings/join-tokens", "/settings/secrets",
+	"/alert-rules", "/settings/channels", "/settings/windows", "/status-pages", "/calendars",
 }

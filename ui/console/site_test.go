@@ -93,6 +93,7 @@ func must[T any](v T, err error) func(*site) T {
 //	calendar   nights
 //	monitors   shop, which is down      worker     builder
 //	cycle      nightly, of fetch, which is done, report, which runs, and mail
+//	join token builders
 //
 // and what [site.watched] lists.
 func (s *site) fill() {
@@ -100,6 +101,17 @@ func (s *site) fill() {
 	s.someJobs()
 	s.cycle("nightly")
 	s.watched()
+	if _, _, err := s.CreateJoinToken(s.Context(), belfry.JoinToken{Name: "builders", Uses: 10, Labels: map[string]string{"pool": "build"}}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// filledSite is a site with something of everything.
+func filledSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.fill()
+	return s
 }
 
 // someJobs makes all of that but the cycle and what is watched, whose jobs would be counted too.
@@ -238,25 +250,6 @@ func (s *site) tab(secret string) *browser.Tab {
 	b.Type("#token", secret)
 	b.Follow("button.main")
 	return b
-}
-
-// says fails the test unless an element has these texts, unfolded or not.
-func says(b *browser.Tab, selector string, texts ...string) {
-	b.T.Helper()
-	var all string
-	b.Eval(`[...document.querySelectorAll(`+strconv.Quote(selector)+`)].map(e => e.textContent).join('\n')`, &all)
-	for _, text := range texts {
-		if !strings.Contains(all, text) {
-			b.T.Errorf("%s does not say %q:\n%s", selector, text, all)
-		}
-	}
-}
-
-// picture keeps one in the folder that BELFRY_SCREENSHOTS names, if any.
-func picture(b *browser.Tab, name string) {
-	if dir := os.Getenv("BELFRY_SCREENSHOTS"); dir != "" {
-		b.Screenshot(filepath.Join(dir, "console-"+name+".png"))
-	}
 }
 
 // failNext lets the job of a task that is ready already fail.

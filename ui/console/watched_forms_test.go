@@ -67,22 +67,16 @@ func has(n *html.Node, name string) bool {
 }
 
 func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/status-pages/new")
+	s := filledSite(t)
+	b := s.at("/status-pages/-new")
 	b.Type("#f-name", "shop")
 	b.Type("#f-title", "The shop")
 	b.Type("#f-sections-0-title", "Front")
 	b.Type("#f-sections-0-monitors", "shop, api")
-	b.Follow("button[value=try]")
-	b.Quiet(s.url)
-	b.Shows("Section 2")
+	s.sends(b, "button[value=try]", "Section 2")
 	b.Type("#f-sections-1-title", "Back")
 	b.Type("#f-sections-1-tags", "core")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Status page shop is saved", "Look at it as everyone does", "Section 3")
+	s.sends(b, "button[value=save]", "Status page shop is saved", "Look at it as everyone does", "Section 3")
 	page := must(s.StatusPage(t.Context(), "default", "shop"))(s)
 	if len(page.Sections) != 2 || strings.Join(page.Sections[0].Monitors, " ") != "shop api" || page.Sections[1].Tags[0] != "core" {
 		t.Errorf("%+v", page)
@@ -93,13 +87,11 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	b.Click("#f-off")
 	b.Follow("button[value=save]")
 	b.Shows("It is off: nobody sees it.")
-	if status, body := s.visitor(s.admin).post("/status-pages/new", "do", "save", "name", "shop", "sections[0].title", ""); status != http.StatusConflict || !strings.Contains(body, "is taken") {
+	if status, body := s.visitor(s.admin).post("/status-pages/-new", "do", "save", "name", "shop", "sections[0].title", ""); status != http.StatusConflict || !strings.Contains(body, "is taken") {
 		t.Errorf("a taken name: %d", status)
 	}
-	b.Click("button[popovertarget=delete]")
-	b.Follow("#delete button.danger")
-	b.Quiet(s.url)
-	b.Shows("Status page shop is deleted")
+	opens(b, "delete")
+	s.sends(b, "#delete button.danger", "Status page shop is deleted")
 }
 
 func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
@@ -114,17 +106,12 @@ func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
 		c.Roles = []string{config.RoleAPI, config.RoleEngine}
 		c.AllowAddresses = []string{"loopback"}
 	})
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/settings/channels/new?kind=webhook")
+	b := s.at("/settings/channels/-new?kind=webhook")
 	b.Type("#f-name", "team")
 	b.Type("#f-webhook-url", receiver.URL+"/s3cret")
 	b.Type("#f-webhook-headers", "X-Key: k3y")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Channel team is saved", "Send a test")
-	b.Follow("form[action$='/test'] button")
-	b.Quiet(s.url)
-	b.Shows("The test was not taken")
+	s.sends(b, "button[value=save]", "Channel team is saved", "Send a test")
+	s.sends(b, "form[action$='/test'] button", "The test was not taken")
 	if key := <-said; key != "k3y" {
 		t.Errorf("it was called with %q", key)
 	}
@@ -145,7 +132,7 @@ func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
 	if key := <-said; key != "k3y" {
 		t.Errorf("it was called with %q", key)
 	}
-	b.Visit(s.url + "/settings/channels/new?kind=email")
+	b.Visit(s.url + "/settings/channels/-new?kind=email")
 	b.Type("#f-name", "mail")
 	b.Type("#f-email-host", "smtp.example.com")
 	b.Type("#f-email-from", "nobody")
@@ -157,31 +144,24 @@ func TestChannelIsMadeTestedAndKeepsItsSecrets(t *testing.T) {
 		t.Error("the wrong field is not marked")
 	}
 	b.Visit(s.url + "/settings/channels/team")
-	b.Click("button[popovertarget=delete]")
+	opens(b, "delete")
 	b.Follow("#delete button.danger")
 	b.Shows("Channel team is deleted")
 }
 
 func TestWindowOfMaintenance(t *testing.T) {
 	s := newSite(t)
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/settings/windows/new")
+	b := s.at("/settings/windows/-new")
 	b.Type("#f-name", "backup")
-	set(b, "#f-when", "weekly")
-	set(b, "#f-zone", "Europe/Sofia")
+	put(b, "#f-when", "weekly")
+	put(b, "#f-zone", "Europe/Sofia")
 	b.Click("input[value=Sunday]")
 	b.Type("#f-at", "02:30")
-	b.Follow("button[value=try]")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("how long does it last")
+	s.refused(b, "button[value=try]", http.StatusUnprocessableEntity, "how long does it last")
 	b.Type("#f-lasts", "2h")
-	b.Follow("button[value=try]")
-	b.Quiet(s.url)
-	b.Shows("When it holds", "02:30:00 Europe/Sofia")
+	s.sends(b, "button[value=try]", "When it holds", "02:30:00 Europe/Sofia")
 	picture(b, "window-tried")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Window backup is saved")
+	s.sends(b, "button[value=save]", "Window backup is saved")
 	if w := must(s.Window(t.Context(), "default", "backup"))(s); len(w.Rules) != 1 || w.Rules[0].Cron != "30 2 * * SUN" || w.Zone != "Europe/Sofia" || w.Lasts.D() != 2*time.Hour {
 		t.Errorf("%+v", w)
 	}
@@ -190,40 +170,34 @@ func TestWindowOfMaintenance(t *testing.T) {
 	}
 	v := s.visitor(s.admin)
 	from := time.Now().AddDate(0, 0, 3).UTC().Truncate(time.Minute)
-	if code, body := v.post("/settings/windows/new", "do", "save", "name", "move", "when", "once", "zone", "UTC", "from", from.Format("2006-01-02T15:04"), "to", from.Add(time.Hour).Format("2006-01-02T15:04"), "lasts", "5h"); code != http.StatusOK {
+	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "move", "when", "once", "zone", "UTC", "from", from.Format("2006-01-02T15:04"), "to", from.Add(time.Hour).Format("2006-01-02T15:04"), "lasts", "5h"); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
 	if w := must(s.Window(t.Context(), "default", "move"))(s); !w.From.Equal(from) || w.To.Sub(w.From) != time.Hour || w.Lasts != 0 {
 		t.Errorf("%+v", w)
 	}
-	if code, body := v.post("/settings/windows/new", "do", "save", "name", "rules", "when", "by rules", "rules", "0 22 1 * *\nFREQ=MONTHLY;BYDAY=-1FR;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "lasts", "1h"); code != http.StatusOK {
+	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "rules", "when", "by rules", "rules", "0 22 1 * *\nFREQ=MONTHLY;BYDAY=-1FR;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "lasts", "1h"); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
-	if code, body := v.post("/settings/windows/new", "do", "save", "name", "x", "when", "weekly", "at", "25:00", "lasts", "1h"); code != http.StatusUnprocessableEntity || !strings.Contains(body, "not a time of day") {
+	if code, body := v.post("/settings/windows/-new", "do", "save", "name", "x", "when", "weekly", "at", "25:00", "lasts", "1h"); code != http.StatusUnprocessableEntity || !strings.Contains(body, "not a time of day") {
 		t.Errorf("%d %s", code, body)
 	}
 	b.Visit(s.url + "/settings/windows/backup")
-	b.Click("button[popovertarget=delete]")
+	opens(b, "delete")
 	b.Follow("#delete button.danger")
 	b.Shows("Window backup is deleted", "move")
 }
 
 func TestAlertRuleIsMadeAndEdited(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	b := s.tab(s.admin)
-	b.Visit(s.url + "/alert-rules/new")
+	s := filledSite(t)
+	b := s.at("/alert-rules/-new")
 	b.Type("#f-name", "night")
 	b.Click("input[value=reminder]")
 	b.Type("#f-tags", "core")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url, http.StatusUnprocessableEntity)
-	b.Shows("name at least one channel", "needs remind")
+	s.refused(b, "button[value=save]", http.StatusUnprocessableEntity, "name at least one channel", "needs remind")
 	b.Click("input[name=channels][value=team]")
 	b.Type("#f-remind", "1h")
-	b.Follow("button[value=save]")
-	b.Quiet(s.url)
-	b.Shows("Alert rule night is saved", "everything tagged core", "after 1 h, at most 10")
+	s.sends(b, "button[value=save]", "Alert rule night is saved", "everything tagged core", "after 1 h, at most 10")
 	a := must(s.AlertRule(t.Context(), "default", "night"))(s)
 	if a.Channels[0] != "team" || len(a.On) != len(belfry.DefaultNotices)+1 {
 		t.Errorf("%+v", a)
@@ -235,10 +209,8 @@ func TestAlertRuleIsMadeAndEdited(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	b.Visit(s.url + "/alert-rules/night")
-	b.Click("button[popovertarget=delete]")
-	b.Follow("#delete button.danger")
-	b.Quiet(s.url)
-	b.Shows("Alert rule night is deleted")
+	opens(b, "delete")
+	s.sends(b, "#delete button.danger", "Alert rule night is deleted")
 	_, body := s.visitor(s.admin).get("/alerts?state=sent")
 	if n := strings.Count(body, `<tr id="alert-`); n != 1 || !strings.Contains(body, "api is down") {
 		t.Errorf("%d alerts were sent", n)

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type databaseAPI interface {
+	DatabaseHealth(ctx context.Context) (belfry.DatabaseHealth, error)
+}
+
+var databaseRoutes = []route{{"GET /settings/database", databasePage}}
+
+type databaseData struct {
+	belfry.DatabaseHealth
+}
+
+func databasePage(p *page) error {
+	d, err := p.api.DatabaseHealth(p.r.Context())
+	if err != nil {
+		return err
+	}
+	return p.show("database", databaseData{d})
+}
+
+// since is for how long something has been so.
+func (d databaseData) since(at time.Time) string {
+	if at.IsZero() {
+		return "–"
+	}
+	return spanText(max(0, d.Now.Sub(at)))
+}
+
+// tone is that of a number beside a check that says what to do.
+func (d databaseData) tone(check string) string {
+	for _, c := range d.Checks {
+		if c.Name == check && !c.OK {
+			return "bad"
+		}
+	}
+	return ""
+}
+
+// Bad is how many checks ask for somebody.
+func (d databaseData) Bad() (n int) {
+	for _, c := range d.Checks {
+		if !c.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// Numbers are those that matter, of the database in use.
+func (d databaseData) Numbers(p *page) []stat {
+	first := newStat("First in line waits", d.since(d.ReadyAt), "", "", d.tone("backlog"))
+	if d.ReadyQueue != "" {
+		first.Note, first.Link = "in "+d.ReadyQueue, p.Link("queues", d.ReadyQueue)
+	}
+	all := []stat{
+		newStat("On disk", bytesText(d.Size), "", "", ""), first,
+		newStat("Schedules late by", d.since(d.DueAt), "", "", d.tone("schedules")),
+		newStat("History goes back", d.since(d.OldestAt), "of "+spanText(d.Retention.Age), "", d.tone("history")),
+	}
+	if d.Most > 0 {
+		oldest := "–"
+		if d.Transaction != nil {
+			oldest = d.since(d.Transaction.Since)
+		}
+		all = append(all,
+			newStat("Dead rows", numberText(d.dead()), "", "", d.tone("dead rows")),
+			newStat("Oldest transaction", oldest, "", "", d.tone("oldest transaction")),
+			newStat("Connections", numberText(d.Connections), "of "+numberText(d.Most), "", d.tone("connections")))
+	}
+	if f := d.File; f != nil {
+		all = append(all,
+			newStat("Write-ahead log", bytesText(f.WAL), "", "", d.tone("write-ahead log")),
+			newStat("Free within the file", bytesText(f.Free*f.PageSize), "used before it grows", "", ""))
+	}
+	return all
+}
+
+func (d databaseData) dead() (n int64) {
+	for _, t := range d.Tables {
+		n += t.Dead
+	}
+	return n
+}
+
+// Server reports that the database is one, whose tables say more.
+func (d databaseData) Server() bool { return d.Most > 0 }
+
+// CheckWord is the word for a check's chip.
+func (d databaseData) CheckWord(c belfry.Check) string { return yesNo(c.OK, "ok", "bad") }
+
+// DatabaseCommand is the same without this page. The command looks at the rest
+// of the installation too.
+func (p *page) DatabaseCommand() command { return p.Command("GET", "/v1/database", "", "doctor") }
