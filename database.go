@@ -108,7 +108,7 @@ func (d DatabaseHealth) Judge() (checks []Check) {
 	add("schedules", since(d.DueAt) < oldDue, "start a node with the role engine; if one runs, see its log", "%s", due)
 	history := "there is none"
 	if !d.OldestAt.IsZero() {
-		history = fmt.Sprintf("goes back %s, of %s that are kept", Duration(since(d.OldestAt)), d.Retention.Age)
+		history = fmt.Sprintf("goes back %s, of %s that are kept", wholeDays(since(d.OldestAt)), d.Retention.Age)
 	}
 	add("history", since(d.OldestAt) < d.Retention.Age.D()+lateRetention, "retention does not keep up: see that a node with the role engine runs, and its log", "%s", history)
 	d.judgeServer(add)
@@ -122,6 +122,14 @@ func (d DatabaseHealth) Judge() (checks []Check) {
 		add("durability", true, "", "synchronous %s: %s", f.Synchronous, durable)
 	}
 	return checks
+}
+
+// wholeDays is a length of time without what nobody asks of days.
+func wholeDays(d time.Duration) Duration {
+	if d >= 48*time.Hour {
+		d = d.Truncate(24 * time.Hour)
+	}
+	return Duration(d)
 }
 
 func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format string, args ...any)) {

@@ -92,6 +92,21 @@ const (
 	hourLeft   = 76
 )
 
+// usualOf is what most hours have besides, such as checks of monitors. Hours
+// are told apart by what they have more.
+func usualOf(counts map[time.Time][24]int64) int64 {
+	var all []int64
+	for _, hours := range counts {
+		for _, n := range hours {
+			if n > 0 {
+				all = append(all, n)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2] * 3 / 4
+}
+
 // hourHeat is how many runs start in each hour, a row for each day.
 func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
 	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
@@ -113,6 +128,7 @@ func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
 	if total == 0 {
 		return h
 	}
+	usual := usualOf(counts)
 	for n := range 8 {
 		at := day.AddDate(0, 0, n)
 		y := heatTop + n*hourHeight
@@ -120,7 +136,7 @@ func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
 		row := []string{at.Format("Mon 2 Jan")}
 		for hour, starts := range counts[at] {
 			row = append(row, numberText(starts))
-			h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "busy", Level: levelOf(starts, most),
+			h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "busy", Level: levelOf(starts-usual, most-usual, starts),
 				Title: fmt.Sprintf("%s, %02d:00 to %02d:00: %s", at.Format("Mon 2 Jan"), hour, hour+1, plural(int(starts), "start", "starts"))})
 		}
 		h.Rows = append(h.Rows, row)

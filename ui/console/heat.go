@@ -32,12 +32,12 @@ type heatCell struct {
 	Cross       string // a stroke over the cell: something is wrong
 }
 
-// levelOf is how dark a number is beside the largest.
-func levelOf(n, most int64) int {
-	if n <= 0 || most <= 0 {
+// levelOf is how dark a number is beside the largest. Where nothing happened it is nothing.
+func levelOf(n, most, happened int64) int {
+	if happened <= 0 || most <= 0 {
 		return 0
 	}
-	return int(1 + 3*n/most)
+	return int(1 + 3*max(0, n)/most)
 }
 
 const (
@@ -87,7 +87,7 @@ func yearHeat(days []belfry.ScheduleDay, now time.Time) heat {
 }
 
 func dayCell(day time.Time, d belfry.ScheduleDay, most int64, x, y int) heatCell {
-	c := heatCell{X: x, Y: y, W: heatCellSize, H: heatCellSize, Tone: "good", Level: levelOf(d.OK+d.Failed, most)}
+	c := heatCell{X: x, Y: y, W: heatCellSize, H: heatCellSize, Tone: "good", Level: levelOf(d.OK+d.Failed, most, d.OK+d.Failed)}
 	said := []string{}
 	for _, part := range []struct {
 		n    int64

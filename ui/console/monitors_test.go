@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -242,5 +243,53 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	var wrong int
 	if b.Eval(`document.querySelectorAll('.field.wrong #f-check-conditions').length`, &wrong); wrong != 1 {
 		b.Shows("beside the conditions, what is wrong with them")
+	}
+}
+
+// However many are down, each is shown somewhere.
+func TestIncidentsArePagedThrough(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	const all = 55 // more than a page
+	for i := range all {
+		name := fmt.Sprintf("m%02d", i)
+		must(s.CreateMonitor(ctx, belfry.Monitor{Name: name, Confirm: belfry.Confirm{Failures: 1}, Recover: belfry.Recover{Passes: 1}, Check: belfry.Task{TCP: &belfry.TCP{Address: name + ".example:22"}}}))(s)
+	}
+	turn := func(m belfry.Measure) {
+		w := must(s.OpenSession(ctx, belfry.WorkerInfo{Name: "prober", Kinds: []belfry.Kind{belfry.KindTCP}, Queues: map[string]int{belfry.ChecksQueue: all}}))(s)
+		for i := range all {
+			must(s.CheckMonitor(ctx, "default", fmt.Sprintf("m%02d", i)))(s)
+		}
+		var fs []belfry.Finish
+		c := must(s.Claim(ctx, belfry.ClaimRequest{Session: w.ID, Want: map[string]int{belfry.ChecksQueue: all}}))(s)
+		for _, j := range c.Jobs {
+			fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: belfry.OutcomeOK, Check: &m})
+		}
+		must(s.Finish(ctx, w.ID, fs))(s)
+	}
+	pages := func(path string) (n int) {
+		v := s.visitor(s.admin)
+		for seen := 0; path != "" && seen < 5; seen++ {
+			_, body := v.get(path)
+			n += strings.Count(body, `<tr id="incident-`)
+			path = ""
+			if at := strings.Index(body, `" rel="next"`); at > 0 {
+				path = html.UnescapeString(body[strings.LastIndex(body[:at], `"`)+1 : at])
+			}
+		}
+		return n
+	}
+	turn(belfry.Measure{Outcome: belfry.CheckFail, Code: belfry.CodeConnectRefused, Message: "nothing listens there"})
+	if n := pages("/incidents"); n != all {
+		t.Errorf("%d incidents are open", n)
+	}
+	turn(belfry.Measure{Outcome: belfry.CheckOK})
+	for _, path := range []string{"/incidents", "/incidents?state=over"} {
+		if n := pages(path); n != all {
+			t.Errorf("%s shows %d incidents that are over", path, n)
+		}
+	}
+	if n := pages("/incidents?state=open"); n != 0 {
+		t.Errorf("%d incidents are open still", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +124,14 @@ func schedulePage(p *page) error {
 }
 
 // Special reports that there is more to say than its time.
+// Said are the notes, but for that of the jitter where the instant stands anyway.
+func (r comingRow) Said() []string {
+	if r.Due == nil {
+		return r.Notes
+	}
+	return slices.DeleteFunc(slices.Clone(r.Notes), func(note string) bool { return strings.HasSuffix(note, " later by its jitter") })
+}
+
 func (r comingRow) Special() bool { return r.Skipped != "" || len(r.Notes) > 0 || r.Due != nil }
 
 func (p *page) comingRows(all []belfry.Coming, zone string) []comingRow {

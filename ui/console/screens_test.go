@@ -1,0 +1,317 @@
+package console_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/browser"
+)
+
+var update = flag.Bool("update", false, "take the pictures of docs/images again")
+
+// screens are the pictures of the documentation.
+var screens = []struct {
+	name, path string
+	scheme     string
+	width      int
+	height     int
+	from       string // selector of what stands at the top; default: the top of the page
+}{
+	{"home", "/", "light", 1200, 980, ""},
+	{"home-dark", "/", "dark", 1200, 980, ""},
+	{"home-phone", "/", "light", 390, 844, ""},
+	{"schedules", "/schedules", "light", 1200, 640, ""},
+	{"schedule", "/schedules/nightly-backup", "light", 1200, 1000, ""},
+	{"forecast", "/forecast?zone=Europe/Sofia", "light", 1200, 900, ""},
+	{"jobs", "/jobs", "light", 1200, 760, ""},
+	{"job", "JOB", "dark", 1200, 1000, "#attempts"},
+	{"monitors", "/monitors", "light", 1200, 640, ""},
+	{"monitor", "/monitors/api", "light", 1200, 1000, ""},
+	{"monitor-dark", "/monitors/api", "dark", 1200, 1000, ""},
+	{"incidents", "/incidents", "light", 1200, 560, ""},
+	{"cycles", "/cycles", "light", 1200, 420, ""},
+	{"cycle", "/cycles/morning-figures", "dark", 1200, 760, ""},
+	{"programs", "/programs", "light", 1200, 400, ""},
+	{"workers", "/workers", "light", 1200, 420, ""},
+	{"database", "/settings/database", "light", 1200, 800, ""},
+}
+
+const (
+	imagesFolder = "../../docs/images"
+	mostOfImage  = 150 << 10 // bytes
+	imageScale   = 1.5       // pixels per CSS pixel
+)
+
+// With -update it takes the pictures, of an installation that has run for
+// months. Without, it sees that all of them are there, small, and shown.
+func TestScreens(t *testing.T) {
+	if *update {
+		takeScreens(t)
+	}
+	var shown string
+	for _, file := range []string{"../../README.md", "../../docs/guides/web-interface.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown += string(text)
+	}
+	var names []string
+	for _, s := range screens {
+		names = append(names, s.name+".png")
+		if !strings.Contains(shown, "images/"+s.name+".png") {
+			t.Errorf("%s is shown nowhere", s.name)
+		}
+		text, err := os.ReadFile(filepath.Join(imagesFolder, s.name+".png"))
+		if err != nil {
+			t.Errorf("%v; take it: go test ./ui/console -run Screens -update", err)
+			continue
+		}
+		if c, err := png.DecodeConfig(bytes.NewReader(text)); err != nil || c.Width != int(float64(s.width)*imageScale) {
+			t.Errorf("%s is %d pixels wide, %v", s.name, c.Width, err)
+		}
+		if len(text) > mostOfImage {
+			t.Errorf("%s has %d bytes, more than %d", s.name, len(text), mostOfImage)
+		}
+	}
+	there, err := filepath.Glob(imagesFolder + "/*.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range there {
+		if !slices.Contains(names, filepath.Base(file)) {
+			t.Errorf("%s is none of the pictures", file)
+		}
+	}
+}
+
+func takeScreens(t *testing.T) {
+	p, database := newPast(t, 120*24*time.Hour)
+	job := p.fill()
+	s := p.site(database)
+	second := worksHere("builder-2")
+	second.Kinds, second.Queues = []belfry.Kind{belfry.KindProgram}, map[string]int{"programs": 8}
+	second.Has.Arch, second.Has.Labels = "arm64", map[string]string{"site": "east", "gpu": "true"}
+	must(s.OpenSession(t.Context(), second))(s)
+	if err := os.MkdirAll(imagesFolder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	person, _ := s.token("on-call", belfry.AnyNamespace, belfry.ScopeAdmin)
+	b := s.tab(person)
+	for _, shot := range screens {
+		b.Emulate(shot.scheme, shot.width)
+		b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": shot.width, "height": shot.height, "deviceScaleFactor": imageScale, "mobile": shot.width < 600}, nil)
+		b.Visit(s.url + strings.Replace(shot.path, "JOB", fmt.Sprint("/jobs/", job), 1))
+		settled(b)
+		b.Until(`!document.querySelector('main [data-live]') || document.getElementById('live').dataset.state === 'on'`)
+		b.Quiet(s.url)
+		if shot.from != "" {
+			var there bool
+			b.Eval(`(e => { e?.scrollIntoView(); return !!e })(document.querySelector('`+shot.from+`'))`, &there)
+			if !there {
+				t.Fatalf("there is no %s", shot.from)
+			}
+		}
+		var taken struct{ Data []byte }
+		b.Call("Page.captureScreenshot", nil, &taken)
+		small, err := fewColours(taken.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(imagesFolder, shot.name+".png"), small, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// settled waits for what scripts draw and load.
+func settled(b *browser.Tab) {
+	b.T.Helper()
+	b.Until(`!document.querySelector('[data-load]') && [...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
+}
+
+// fewColours is a picture with a palette of those of its colours that are used
+// most, which is a third of its size, and looks the same: pages have few.
+func fewColours(text []byte) ([]byte, error) {
+	whole, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	used := map[color.RGBA]int{}
+	box := whole.Bounds()
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			used[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)]++
+		}
+	}
+	all := make([]color.RGBA, 0, len(used))
+	for c := range used {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b color.RGBA) int {
+		if used[a] != used[b] {
+			return used[b] - used[a]
+		}
+		return int(a.R)<<16 + int(a.G)<<8 + int(a.B) - int(b.R)<<16 - int(b.G)<<8 - int(b.B)
+	})
+	var palette color.Palette
+	for _, c := range all {
+		if len(palette) == 64 {
+			break
+		}
+		area := used[c] > box.Dx()*box.Dy()/2000 // and not the edge of a letter
+		if area || apart(palette, c) {
+			palette = append(palette, c)
+		}
+	}
+	few := image.NewPaletted(box, palette)
+	draw.Draw(few, box, whole, box.Min, draw.Src)
+	var b bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, few)
+	return b.Bytes(), err
+}
+
+// apart reports that nothing in a palette looks like a colour.
+func apart(palette color.Palette, c color.RGBA) bool {
+	for _, p := range palette {
+		q := p.(color.RGBA)
+		near := func(a, b uint8) bool { return max(a, b)-min(a, b) < 10 }
+		if near(q.R, c.R) && near(q.G, c.G) && near(q.B, c.B) {
+			return false
+		}
+	}
+	return true
+}
+
+// fill lets four months pass, and answers a job whose log is worth a look.
+func (p *past) fill() (job int64) {
+	p.Helper()
+	end := time.Now()
+	by := belfry.WithActor(p.ctx, "token:deploy")
+	task := func(name, description, shell, queue string, attempts int, tags ...string) {
+		t := belfry.Task{Name: name, Description: description, Kind: belfry.KindCommand, Command: &belfry.Command{Shell: shell}, Queue: queue, Tags: tags,
+			Timeout: belfry.Duration(time.Hour), Retry: belfry.Retry{MaxAttempts: attempts, Delay: belfry.Duration(2 * time.Minute)}}
+		_, err := p.st.CreateTask(by, t)
+		p.ok(err)
+	}
+	plan := func(name, task, zone string, rule belfry.Rule, change ...func(*belfry.Schedule)) {
+		s := belfry.Schedule{Name: name, Task: task, Zone: zone, Rules: []belfry.Rule{rule}}
+		for _, fn := range change {
+			fn(&s)
+		}
+		_, err := p.st.CreateSchedule(by, s)
+		p.ok(err)
+	}
+	watch := func(m belfry.Monitor) {
+		m.Every, m.Public = belfry.Duration(4*time.Hour), true
+		_, err := p.st.CreateMonitor(by, m)
+		p.ok(err)
+	}
+	_, err := p.st.SaveQueue(by, belfry.Queue{Name: "backups", Description: "Long and heavy on the disk", Concurrency: 2, GlobalLimit: 2})
+	p.ok(err)
+	task("nightly-backup", "Dump of the main database, with its checksum", "pg_dump -Fc main > /backup/main-$(date -I).dump", "backups", 1, "database")
+	plan("nightly-backup", "nightly-backup", "Europe/Sofia", belfry.Rule{Cron: "0 3 * * *"}, func(s *belfry.Schedule) { s.Jitter = belfry.Duration(5 * time.Minute) })
+	_, err = p.st.SaveChannel(by, belfry.Channel{Name: "on-call", Webhook: &belfry.WebhookChannel{URL: "https://hooks.example.com/belfry"}})
+	p.ok(err)
+	_, err = p.st.SaveAlertRule(by, belfry.AlertRule{Name: "everything", Channels: []string{"on-call"}, Group: -1})
+	p.ok(err)
+	for _, m := range []belfry.Monitor{
+		{Name: "api", Description: "What all clients ask", Tags: []string{"core"}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://api.example.com/health"}, Conditions: []string{"status == 200"}}},
+		{Name: "docs", Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://docs.example.com/"}}},
+		{Name: "database", Tags: []string{"core"}, Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example.com:5432"}}},
+		{Name: "certificate", Check: belfry.Task{TLS: &belfry.TLS{Address: "example.com:443"}}},
+		{Name: "search", Tags: []string{"core"}, Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://search.example.com/status"}}},
+	} {
+		watch(m)
+	}
+	day := 24 * time.Hour
+	p.fail("search", 71*day, 9*time.Hour, belfry.CodeTimeout, "no answer within 10s")
+	p.fail("api", 40*day, 5*time.Hour, belfry.CodeStatus, "status 502, not 200-299")
+	p.fail("docs", 23*day, 13*time.Hour, belfry.CodeConnectRefused, "connection refused")
+	p.fail("docs", 5*day, 6*time.Hour, belfry.CodeConnectRefused, "connection refused")
+	p.until(end.Add(-40 * time.Hour))
+
+	// What is near is dense.
+	for _, name := range []string{"api", "docs", "database", "certificate", "search"} {
+		v, err := p.st.Monitor(p.ctx, "default", name)
+		p.ok(err)
+		v.Every = belfry.Duration(5 * time.Minute)
+		_, err = p.st.UpdateMonitor(by, v.Monitor)
+		p.ok(err)
+	}
+	p.fail("api", 15*time.Hour, 17*time.Minute, belfry.CodeStatus, "status 503, not 200-299")
+	p.fail("search", 26*time.Minute, time.Hour, belfry.CodeTimeout, "no answer within 10s")
+	task("sync-inventory", "Stock levels, both ways", "sync-inventory --both", "default", 3)
+	task("import-prices", "", "import-prices --from sftp://prices.example.com/today.csv", "default", 1, "prices")
+	task("rotate-logs", "", "logrotate /etc/logrotate.d/services", "default", 1)
+	task("send-digest", "", "send-digest --since yesterday", "default", 3)
+	task("rebuild-index", "Search index from scratch", "rebuild-index --all", "default", 1, "search")
+	task("vacuum-analyze", "", "vacuumdb --analyze main", "backups", 1, "database")
+	task("cleanup-temp", "", "find /tmp/jobs -mtime +2 -delete", "default", 1)
+	for _, name := range []string{"fetch-orders", "rebuild-totals", "render-report", "publish-report"} {
+		task(name, "", name, "default", 2)
+	}
+	member := func(task string, every time.Duration) belfry.Member {
+		return belfry.Member{Task: task, Every: belfry.Duration(every)}
+	}
+	_, err = p.st.CreateTask(by, belfry.Task{Name: "morning-figures", Description: "The report that is read at eight", Cycle: &belfry.Cycle{Members: []belfry.Member{
+		member("fetch-orders", time.Hour), member("rebuild-totals", 0), member("render-report", 0), member("publish-report", 6*time.Hour),
+	}}})
+	p.ok(err)
+	_, err = p.st.SaveQueue(by, belfry.Queue{Name: "programs"})
+	p.ok(err)
+	p.upload("image-resize", 3<<20)
+	p.upload("log-parser", 900<<10)
+	p.upload("tax-tables", 7<<20)
+	plan("image-resize", "image-resize", "UTC", belfry.Rule{Every: belfry.Duration(2 * time.Hour)})
+	plan("log-parser", "log-parser", "UTC", belfry.Rule{Every: belfry.Duration(time.Hour)})
+	plan("tax-tables", "tax-tables", "Europe/Berlin", belfry.Rule{Cron: "0 */6 * * *"})
+	plan("sync-inventory", "sync-inventory", "UTC", belfry.Rule{Every: belfry.Duration(10 * time.Minute)})
+	plan("import-prices", "import-prices", "Europe/Sofia", belfry.Rule{Cron: "*/20 6-20 * * *"})
+	plan("rotate-logs", "rotate-logs", "UTC", belfry.Rule{Cron: "15 * * * *"})
+	plan("send-digest", "send-digest", "Europe/Berlin", belfry.Rule{Cron: "0 8 * * MON-FRI"})
+	plan("rebuild-index", "rebuild-index", "UTC", belfry.Rule{Cron: "30 2 * * SUN"})
+	plan("month-end", "render-report", "America/New_York", belfry.Rule{RRule: "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0"})
+	plan("vacuum-analyze", "vacuum-analyze", "UTC", belfry.Rule{Cron: "45 3 * * *"})
+	plan("cleanup-temp", "cleanup-temp", "UTC", belfry.Rule{Cron: "H H(1-5) * * *"})
+	plan("morning-figures", "morning-figures", "Europe/Sofia", belfry.Rule{Cron: "30 */3 * * *"})
+	p.until(end.Add(-20 * time.Hour))
+	_, err = p.st.PauseSchedule(belfry.WithActor(p.ctx, "token:on-call"), "default", "vacuum-analyze", "the disk of the replica is replaced")
+	p.ok(err)
+	p.until(end.Add(-9 * time.Minute))
+	_, err = p.st.TriggerSchedule(belfry.WithActor(p.ctx, "token:on-call"), "default", "rebuild-index", nil)
+	p.ok(err)
+	p.until(end.Add(-4 * time.Minute))
+	_, err = p.st.TriggerSchedule(by, "default", "morning-figures", nil)
+	p.ok(err)
+	p.until(end)
+	found, err := p.st.Jobs(p.ctx, belfry.JobFilter{Task: "nightly-backup", States: []belfry.JobState{belfry.JobSucceeded}, Paging: belfry.Paging{Limit: 1}})
+	p.ok(err)
+	return found.Items[0].ID
+}
+
+// upload makes a task of an uploaded program.
+func (p *past) upload(name string, size int) {
+	p.Helper()
+	bytes := elf(strings.Repeat(name, size/len(name)))
+	_, err := p.st.CreateArtifact(p.ctx, belfry.Artifact{SHA256: digest(bytes), Size: int64(len(bytes))})
+	p.ok(err)
+	p.ok(p.bytes.Put(p.ctx, digest(bytes), int64(len(bytes)), strings.NewReader(string(bytes))))
+	_, err = p.st.ConfirmArtifact(p.ctx, "default", digest(bytes))
+	p.ok(err)
+	_, err = p.st.CreateTask(p.ctx, belfry.Task{Name: name, Queue: "programs", Retry: belfry.Retry{MaxAttempts: 1},
+		Program: &belfry.Program{SHA256: digest(bytes), Size: int64(len(bytes)), Arch: "amd64", MinIsolation: belfry.IsolationConfined}})
+	p.ok(err)
+}
