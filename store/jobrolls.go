@@ -76,6 +76,9 @@ func (s *Store) rollJobs(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	last := minuteOf(now.Add(-jobGrace)) // the first that is not final yet
+	if m.minute > minuteOf(now) {
+		return true, s.rollAgain(ctx)
+	}
 	if m.minute == 0 || m.after == 0 && m.minute < last-10 {
 		return true, s.skipMinutes(ctx, m, last)
 	}

@@ -97,8 +97,10 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	var at rolled
+	var begun bool
 	err = s.db.Read(ctx, func(tx Tx) (err error) {
-		if at, err = s.rolled(ctx, tx); err != nil || at.hour.Unix() > 0 {
+		at, err = s.rolled(ctx, tx)
+		if begun = at.hour.Unix() > 0; err != nil || begun {
 			return err
 		}
 		hour, found, err := first(ctx, tx, scanInt, `select hour from results order by hour limit 1`)
@@ -113,12 +115,29 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	switch {
+	case begun && at.hour.After(now):
+		return true, s.rollAgain(ctx)
 	case !at.hour.Before(at.day.Add(oneDay)): // the day's hours are all there
 		return true, s.rollDay(ctx, at)
 	case now.Before(at.hour.Add(time.Hour + rollGrace)):
 		return false, nil
 	}
 	return true, s.rollHour(ctx, at)
+}
+
+// rollAgain sets marks back that lie ahead: they were moved while the clock was,
+// and until it has passed them nothing would be rolled up. Hours come to the same
+// however often that is. For the days of schedules, what has ended while the
+// clock was ahead counts twice.
+func (s *Store) rollAgain(ctx context.Context) error {
+	return s.write(ctx, "roll up again", func(c *change) error {
+		hour := c.now.Add(-time.Hour - rollGrace).Truncate(time.Hour)
+		if _, err := c.tx.Exec(ctx, `update rolled set hour = $1, day = $2 where hour > $3`, hourOf(hour), hour.Unix()/86400, hourOf(c.now)); err != nil {
+			return err
+		}
+		_, err := c.tx.Exec(ctx, `update rolled_jobs set minute = $1, after = 0 where minute > $2`, minuteOf(c.now.Add(-jobGrace)), minuteOf(c.now))
+		return err
+	})
 }
 
 // rollHour rolls up one hour of all monitors.

@@ -31,6 +31,36 @@ func (b *bench) became(schedule string) (text string) {
 }
 
 func init() {
+	add("what ends after a clock that was ahead is set right is rolled up", func(b *bench) {
+		w := b.checker()
+		b.monitor("site")
+		b.task("t")
+		b.schedule("s", "t", cron("0 0 1 1 *"))
+		run := func() {
+			b.Helper()
+			must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+			s := b.session("t")
+			b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+			must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
+			for _, j := range w.checks() {
+				w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { m := passed; f.Check = &m })
+			}
+		}
+		run()
+		b.clock.Move(3 * time.Hour)
+		b.rollUp()
+		b.clock.Move(72 * time.Hour)
+		b.rollUp()
+		b.clock.Move(-72 * time.Hour)
+		hour := b.clock.Now().Truncate(time.Hour)
+		b.rollUp()
+		run()
+		b.clock.Move(4 * time.Hour)
+		b.rollUp()
+		want(b, "hours of results", b.count(`select count(*) from rollups where span = 3600 and at = $1`, hour.UnixMicro()), 1)
+		want(b, "days", b.became("s"), "02 2/0/0/0 0s; ")
+	})
+
 	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", func(b *bench) {
 		h := must(b.st.DatabaseHealth(b.ctx))(b)
 		if h.Size <= 0 || h.Database == "" || len(h.Tables) == 0 || !h.ReadyAt.IsZero() || !h.DueAt.IsZero() || !h.OldestAt.IsZero() {
