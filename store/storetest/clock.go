@@ -109,7 +109,7 @@ func init() {
 			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
 			ok(b, b.st.CloseSession(b.ctx, s.ID))
 		}
-		want(b, "followed by", b.count(`select total from clock`), (4 * time.Hour).Microseconds()-(2*time.Hour).Microseconds())
+		want(b, "followed by", b.count(`select total from clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
 	})
 
 	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", func(b *bench, nodes []*store.Store) {
