@@ -82,7 +82,7 @@ var fails = map[string]struct {
 	exit  int
 	why   string
 }{
-	"nightly-backup": {3, 1, "pg_dump: error: connection to server was lost"}, "import-prices": {6, 2, "exit status 2: line 4182: not a number: \"n/a\""},
+	"nightly-backup": {6, 1, "pg_dump: error: connection to server was lost"}, "import-prices": {6, 2, "exit status 2: line 4182: not a number: \"n/a\""},
 	"sync-inventory": {2, 75, "exit status 75: the warehouse does not answer"}, "log-parser": {4, 3, "exit status 3: 12 lines are cut off"},
 }
 

@@ -20,6 +20,7 @@ type Tab struct {
 	conn    *websocket.Conn
 	session string
 	calls   int
+	width   int     // that Emulate was told; 0: none
 	Events  []Event // since the last Visit
 	Beside  string  // origin that pages may fetch from besides their own, see Quiet
 }

@@ -1,9 +1,15 @@
 package browser
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Emulate looks through the eyes of somebody with a colour scheme (light or
 // dark) and a window of that width. Under 600 it is a phone.
 func (b *Tab) Emulate(scheme string, width int) {
 	b.T.Helper()
+	b.width = width
 	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": width < 600}, nil)
 }
@@ -18,7 +24,7 @@ const layoutScript = `(() => {
   const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + .05) / (y + .05); };
   const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255, 1]; };
   const name = e => e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + (e.textContent || '').trim().slice(0, 40);
-  if (document.documentElement.scrollWidth > innerWidth) faults.push('scrolls sideways: ' + document.documentElement.scrollWidth);
+  if (document.documentElement.scrollWidth > WIDTH) faults.push('scrolls sideways: ' + document.documentElement.scrollWidth);
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n; n = walk.nextNode();) {
     const e = n.parentElement;
@@ -47,7 +53,7 @@ const layoutScript = `(() => {
   }
   for (const e of document.querySelectorAll('main *')) {
     const box = e.getBoundingClientRect();
-    if (box.right > innerWidth + 1 && e.checkVisibility() && !e.parentElement.closest('pre, .scroll')) faults.push('sticks out: ' + name(e));
+    if (box.right > WIDTH + 1 && e.checkVisibility() && !e.parentElement.closest('pre, .scroll')) faults.push('sticks out: ' + name(e));
   }
   return faults;
 })()`
@@ -56,7 +62,11 @@ const layoutScript = `(() => {
 func (b *Tab) Layout() {
 	b.T.Helper()
 	var faults []string
-	b.Eval(layoutScript, &faults)
+	width := "innerWidth"
+	if b.width > 0 { // a phone shows all of a page that is too wide, and makes it smaller
+		width = strconv.Itoa(b.width)
+	}
+	b.Eval(strings.ReplaceAll(layoutScript, "WIDTH", width), &faults)
 	for _, f := range faults {
 		b.T.Error(f)
 	}
