@@ -87,7 +87,13 @@ func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, w
 	for {
 		rung := s.hub.on(topicJudged)
 		if events = s.judged.since(namespace, from); len(events) > 0 {
-			return events, false
+			pause := time.NewTimer(judgedPause)
+			defer pause.Stop()
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+			}
+			return append(events, s.judged.since(namespace, from)...), false
 		}
 		select {
 		case <-rung:

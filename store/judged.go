@@ -12,6 +12,11 @@ import (
 // falls further behind misses some, and reads again what is shown anyway.
 const judgedKept = 256
 
+// judgedPause is how long more of them are gathered before those who wait are
+// told: with many monitors there is always one, and each answer is followed by
+// a look at rows.
+const judgedPause = 100 * time.Millisecond
+
 // judged is what this process judged last. Checks that go well leave no row
 // that could be read in the order of their ends, and to write one for people
 // who may watch would cost every check. So these events are known to the

@@ -167,7 +167,7 @@ type alertRuleData struct {
 
 // channelNames are those that a rule may name, as many as a form can show.
 func (p *page) channelNames(also []string) ([]string, error) {
-	all, err := p.api.Channels(p.r.Context(), belfry.DocumentFilter{Paging: belfry.Paging{Limit: 100}, Namespace: p.Namespace})
+	all, err := p.api.Channels(p.r.Context(), belfry.DocumentFilter{Paging: belfry.Paging{Limit: 1000}, Namespace: p.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func saveAlertRule(p *page) error {
 		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
 	}
 	ctx, name, doc := p.r.Context(), p.r.PathValue("name"), jsonThing{}
-	channels, err := p.channelNames(nil)
+	channels, err := p.channelNames(p.r.PostForm["channels"])
 	if err != nil {
 		return err
 	}

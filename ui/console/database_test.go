@@ -1,0 +1,47 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// What a server says more than a file, and what is bad of it.
+func TestDatabaseOfAServer(t *testing.T) {
+	c, err := New(Options{API: func(string) (API, error) { return nil, nil }, Sessions: struct{ Sessions }{}, Status: func(error) int { return http.StatusOK }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	d := belfry.DatabaseHealth{
+		Now: now, Database: "postgres 17.2", Size: 5 << 30, ReadyQueue: "mail", ReadyAt: now.Add(-time.Hour), Most: 100, Connections: 96,
+		Tables:      []belfry.TableHealth{{Name: "jobs", Rows: 1_000_000, Size: 3 << 30, Parts: 4, Dead: 900_000, VacuumedAt: now.Add(-30 * time.Hour)}},
+		Transaction: &belfry.OldTransaction{Since: now.Add(-2 * time.Hour), Application: "<b>psql</b>", State: "idle in transaction"},
+		Slots:       []belfry.WALSlot{{Name: "replica", Held: 3 << 30}},
+		Retention:   belfry.Retention{Age: belfry.Duration(30 * 24 * time.Hour), Jobs: 1000, Results: belfry.Duration(7 * 24 * time.Hour)},
+	}
+	d.Checks = d.Judge()
+	w := httptest.NewRecorder()
+	p := c.newPage(w, httptest.NewRequest(http.MethodGet, "/settings/database", nil))
+	p.Token = belfry.Token{Name: "admin", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeAdmin}}
+	if err := p.show("database", databaseData{d}); err != nil {
+		t.Fatal(err)
+	}
+	body := w.Body.String()
+	for _, says := range []string{
+		"postgres 17.2", "What needs somebody", "in mail", "5 GiB", "900\u202f000", "2 h", "of 100", "3 GiB", "&lt;b&gt;psql&lt;/b&gt;", "idle in transaction",
+		"more workers, or more slots of them", "alter table jobs set", "replica", "Last vacuum", "Partitions",
+	} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the page does not say %q", says)
+		}
+	}
+	if n := strings.Count(body, `<div class="bad">`); n != 4 {
+		t.Errorf("%d numbers are marked: %s", n, body)
+	}
+}
