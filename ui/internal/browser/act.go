@@ -10,22 +10,38 @@ import (
 
 // Click clicks with the mouse into the middle of the first element that a
 // selector finds, as a person does: what covers it gets the click instead.
+//
+// What a script puts on the page may move an element away while somebody aims
+// at it. Then the button of the mouse is let go elsewhere, and they aim again.
 func (b *Tab) Click(selector string) {
 	b.T.Helper()
-	var at *struct{ X, Y float64 }
-	b.Eval(`(() => {
-		const e = document.querySelector(`+strconv.Quote(selector)+`);
-		if (!e) return null;
-		e.scrollIntoView({block: 'center', behavior: 'instant'});
-		const box = e.getBoundingClientRect();
-		return {x: box.x + box.width / 2, y: box.y + box.height / 2};
-	})()`, &at)
-	if at == nil {
-		b.T.Fatalf("there is no %s to click on", selector)
+	for aims := 5; ; aims-- {
+		var at *struct{ X, Y float64 }
+		b.Eval(`(() => {
+			const e = document.querySelector(`+strconv.Quote(selector)+`);
+			if (!e) return null;
+			e.scrollIntoView({block: 'center', behavior: 'instant'});
+			window.belfryHit = false;
+			e.addEventListener('mousedown', () => { window.belfryHit = true; }, {once: true, capture: true});
+			const box = e.getBoundingClientRect();
+			return {x: box.x + box.width / 2, y: box.y + box.height / 2};
+		})()`, &at)
+		if at == nil {
+			b.T.Fatalf("there is no %s to click on", selector)
+		}
+		b.mouse("mousePressed", at.X, at.Y)
+		var hit bool
+		if b.Eval(`window.belfryHit`, &hit); hit || aims == 1 {
+			b.mouse("mouseReleased", at.X, at.Y)
+			return
+		}
+		b.mouse("mouseReleased", 0, 0)
 	}
-	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
-	}
+}
+
+func (b *Tab) mouse(kind string, x, y float64) {
+	b.T.Helper()
+	b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}, nil)
 }
 
 // Follow clicks and waits for the page that comes of it.
