@@ -30,3 +30,8 @@ func (s *Store) ForecastOf(ctx context.Context, a belfry.Ahead, rows int) (f bel
 	})
 	return f, err
 }
+
+// SchedulesLooking is [Store.Schedules] that looks at so many names.
+func (s *Store) SchedulesLooking(ctx context.Context, f belfry.ScheduleFilter, look int) (belfry.Page[belfry.Schedule], error) {
+	return s.schedules(ctx, f, look)
+}

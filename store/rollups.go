@@ -65,15 +65,15 @@ func scanRollup(rows Rows) (r monitorRollup, err error) {
 }
 
 // rolled is how far results were rolled up: the begin of the next hour, and of
-// the next day, to be.
-type rolled struct{ hour, day time.Time }
+// the next day, to be. There are single results from oldest on.
+type rolled struct{ hour, day, oldest time.Time }
 
 func (s *Store) rolled(ctx context.Context, tx Tx) (r rolled, err error) {
 	r, _, err = first(ctx, tx, func(rows Rows) (r rolled, err error) {
-		var hour, day int64
-		err = rows.Scan(&hour, &day)
-		return rolled{time.Unix(hour*3600, 0).UTC(), time.Unix(day*86400, 0).UTC()}, err
-	}, `select hour, day from rolled`)
+		var hour, day, oldest int64
+		err = rows.Scan(&hour, &day, &oldest)
+		return rolled{time.Unix(hour*3600, 0).UTC(), time.Unix(day*86400, 0).UTC(), time.Unix(oldest*3600, 0).UTC()}, err
+	}, `select hour, day, coalesce((select hour from results order by hour limit 1), 0) from rolled`)
 	return r, err
 }
 
@@ -103,12 +103,7 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 		if begun = at.hour.Unix() > 0; err != nil || begun {
 			return err
 		}
-		hour, found, err := first(ctx, tx, scanInt, `select hour from results order by hour limit 1`)
-		if err != nil || !found {
-			return err
-		}
-		at.hour = time.Unix(hour*3600, 0).UTC()
-		at.day = at.hour.Truncate(oneDay)
+		at.hour, at.day = at.oldest, at.oldest.Truncate(oneDay)
 		return nil
 	})
 	if err != nil || at.hour.Unix() <= 0 {
@@ -178,7 +173,7 @@ func (s *Store) rollHour(ctx context.Context, at rolled) error {
 	if err != nil {
 		return err
 	}
-	return s.writeRollups(ctx, rows, at, rolled{at.hour.Add(time.Hour), at.day})
+	return s.writeRollups(ctx, rows, at, rolled{hour: at.hour.Add(time.Hour), day: at.day})
 }
 
 // rollDay puts the hours of a day together.
@@ -207,7 +202,7 @@ func (s *Store) rollDay(ctx context.Context, at rolled) error {
 	if err != nil {
 		return err
 	}
-	return s.writeRollups(ctx, rows, at, rolled{at.hour, at.day.Add(oneDay)})
+	return s.writeRollups(ctx, rows, at, rolled{hour: at.hour, day: at.day.Add(oneDay)})
 }
 
 // writeRollups writes rows in parts, and with the last of them how far it got.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -414,56 +413,6 @@ func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc belfry
 	})
 	return sc, err
 }
-
-// Schedules lists schedules by namespace and name.
-func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (p belfry.Page[belfry.Schedule], err error) {
-	w, limit, err := nameWhere(f.Namespace, f.Paging)
-	if err != nil {
-		return p, err
-	}
-	w.notOwned("name")
-	looked, bound := w.sql(), ""
-	rest := &where{args: w.args}
-	if f.State != "" {
-		rest.and("s.state = ?", string(f.State))
-	}
-	if f.Task != "" {
-		rest.and("s.task_id in (select id from tasks where name = ?)", f.Task)
-	}
-	if f.Tag != "" {
-		rest.and("s.task_id in (select id from tasks where replace(tags, ?, '') <> tags)", ","+f.Tag+",")
-	}
-	if f.Part != "" { // no index answers it, so it looks so far and no further
-		rest.and("replace(lower(s.name), ?, '') <> lower(s.name)", strings.ToLower(f.Part))
-		bound = " order by namespace, name limit " + strconv.Itoa(belfry.ScheduleLook)
-	}
-	err = s.db.Read(ctx, func(tx Tx) error {
-		rows, err := collect(ctx, tx, scanSchedule, `
-			select `+scheduleColumns+`
-			from (select * from schedules where `+looked+bound+`) s
-			where `+rest.sql()+`
-			order by s.namespace, s.name
-			limit `+strconv.Itoa(limit+1), rest.args...)
-		all := make([]belfry.Schedule, len(rows))
-		for i, r := range rows {
-			all[i] = r.Schedule
-		}
-		p = page(all, limit, func(sc belfry.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
-		if err != nil || f.Part == "" || p.Next != "" {
-			return err
-		}
-		last, more, err := first(ctx, tx, scanTwo, `
-			select namespace, name from schedules where `+looked+`
-			order by namespace, name limit 1 offset `+strconv.Itoa(belfry.ScheduleLook-1), w.args...)
-		if more {
-			p.Next, p.Looked = encodeCursor(last[0], last[1]), belfry.ScheduleLook
-		}
-		return err
-	})
-	return p, err
-}
-
-func scanTwo(rows Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
 
 // Occurrences lists what was decided for a schedule, newest nominal time first.
 func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p belfry.Page[belfry.Occurrence], err error) {

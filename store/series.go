@@ -117,7 +117,7 @@ func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitor int64, step t
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.rawOf(ctx, tx, monitor, min(step, time.Hour), hours, to)
+	raw, err := s.rawOf(ctx, tx, monitor, min(step, time.Hour), laterOf(hours, at.oldest), to)
 	return append(append(all, byHour...), raw...), err
 }
 

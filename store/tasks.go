@@ -338,11 +338,21 @@ func pairWhere(namespace, column string, p belfry.Paging) (*where, int, error) {
 	}
 	w := &where{}
 	w.namespace("namespace", namespace)
-	if after != nil {
-		w.args = append(w.args, after[0], after[1])
-		w.conds = append(w.conds, fmt.Sprintf("(namespace, %s) > ($%d, $%d)", column, len(w.args)-1, len(w.args)))
-	}
+	w.pair(namespace, column, ">", after)
 	return w, p.Bound(), nil
+}
+
+// pair compares namespace and name with those of a row. Within one namespace it
+// is the name alone, or SQLite walks to it from the first.
+func (w *where) pair(namespace, column, sign string, row []string) {
+	switch {
+	case row == nil:
+	case row[0] == namespace:
+		w.and(column+" "+sign+" ?", row[1])
+	default:
+		w.args = append(w.args, row[0], row[1])
+		w.conds = append(w.conds, fmt.Sprintf("(namespace, %s) %s ($%d, $%d)", column, sign, len(w.args)-1, len(w.args)))
+	}
 }
 
 // EnsureFuncs makes the tasks of Go handlers that have none yet, so that a

@@ -170,6 +170,7 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	db.reader.SetMaxOpenConns(readers)
+	db.reader.SetMaxIdleConns(readers) // or those beyond two are opened anew for each read
 	if db.users, err = sql.Open("sqlite", dsn(db.path, "synchronous("+sync+")", "busy_timeout(10000)", "foreign_keys(1)")+"&_txlock=immediate"); err != nil {
 		return err
 	}

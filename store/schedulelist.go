@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Schedules lists schedules by namespace and name. An index answers the task,
+// and a state in which they do not run; what none answers is looked for so far
+// and no further.
+func (s *Store) Schedules(ctx context.Context, f belfry.ScheduleFilter) (belfry.Page[belfry.Schedule], error) {
+	return s.schedules(ctx, f, belfry.ScheduleLook)
+}
+
+func (s *Store) schedules(ctx context.Context, f belfry.ScheduleFilter, look int) (p belfry.Page[belfry.Schedule], err error) {
+	f.Namespace = namespaceOr(f.Namespace)
+	after, err := decodeCursor(f.Cursor, 2)
+	if err != nil {
+		return p, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		w, err := scheduleWalkOf(ctx, tx, f)
+		if err != nil {
+			return err
+		}
+		p, err = w.page(ctx, tx, after, f.Bound(), max(look/max(len(w.parts), 1), 1))
+		return err
+	})
+	return p, err
+}
+
+// scheduleWalk is how schedules that a filter is for are found: parts that are
+// each a stretch of one index, in the order of names, and the terms that no
+// index answers.
+type scheduleWalk struct {
+	namespace string // * for all
+	parts     []string
+	order     string // of a part
+	args      []any
+	rest      []term
+}
+
+// term is a condition in which ? stands for what is asked for.
+type term struct {
+	cond string
+	of   any
+}
+
+// maxTasksOfWalk bounds the parts of a walk. The schedules of more tasks than
+// that are found among all.
+const maxTasksOfWalk = 20
+
+func scheduleWalkOf(ctx context.Context, tx Tx, f belfry.ScheduleFilter) (w scheduleWalk, err error) {
+	w = scheduleWalk{namespace: f.Namespace, order: "namespace, name"}
+	q := &where{}
+	byState := f.State != "" && f.State != belfry.ScheduleActive
+	var tasks []scheduledTask
+	if f.Task != "" || f.Tag != "" {
+		if tasks, err = tasksOfSchedules(ctx, tx, f); err != nil || len(tasks) == 0 {
+			return w, err
+		}
+	}
+	one := len(tasks) > 0 && len(tasks) <= maxTasksOfWalk
+	for _, t := range tasks {
+		one = one && t.namespace == tasks[0].namespace
+	}
+	if one && !byState {
+		w.namespace, w.order = tasks[0].namespace, "name"
+		for _, t := range tasks {
+			part := &where{args: q.args}
+			part.and("task_id = ?", t.id)
+			w.parts, q.args = append(w.parts, part.sql()), part.args
+		}
+	} else {
+		q.namespace("namespace", f.Namespace)
+		if byState {
+			q.conds = append(q.conds, "state <> 'active'") // or the partial index is not taken
+			q.and("state = ?", string(f.State))
+		}
+		q.notOwned("name")
+		w.parts = []string{q.sql()}
+	}
+	w.args = q.args
+	if w.order != "name" { // so that the index by task is not asked, and the order is that of another
+		if f.Task != "" {
+			w.rest = append(w.rest, term{"+task_id in (select id from tasks where name = ?)", f.Task})
+		}
+		if f.Tag != "" {
+			w.rest = append(w.rest, term{"+task_id in (select id from tasks where replace(tags, ?, '') <> tags)", "," + f.Tag + ","})
+		}
+	}
+	if f.State == belfry.ScheduleActive {
+		w.rest = append(w.rest, term{"state = ?", string(f.State)})
+	}
+	if f.Part != "" {
+		w.rest = append(w.rest, term{"replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Part)})
+	}
+	return w, nil
+}
+
+// scheduledTask is a task whose schedules are asked for.
+type scheduledTask struct {
+	id        int64
+	namespace string
+}
+
+// tasksOfSchedules are the tasks that a filter of schedules is for, and one more
+// than a walk has parts at most.
+func tasksOfSchedules(ctx context.Context, tx Tx, f belfry.ScheduleFilter) ([]scheduledTask, error) {
+	w := &where{}
+	w.namespace("namespace", f.Namespace)
+	w.equals("name", f.Task)
+	if f.Tag != "" {
+		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	return collect(ctx, tx, func(r Rows) (t scheduledTask, err error) { return t, r.Scan(&t.id, &t.namespace) }, `
+		select id, namespace
+		from tasks
+		where `+w.sql()+`
+		order by namespace, name
+		limit `+strconv.Itoa(maxTasksOfWalk+1), w.args...)
+}
+
+// page reads a page beyond a namespace and a name.
+func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, look int) (belfry.Page[belfry.Schedule], error) {
+	var found []belfry.Schedule
+	more, looked := len(w.parts) > 0, 0
+	for step := lookFirst; more && len(found) <= limit && looked < look; step *= 4 {
+		span := &where{args: w.args}
+		span.pair(w.namespace, "name", ">", after)
+		last := [2]string{}
+		var err error
+		if more = len(w.rest) > 0; more { // or one statement answers it
+			step = min(step, look-looked)
+			if last, more, err = first(ctx, tx, scanTwo, w.sql("namespace, name", span.conds, step, `1 offset `+strconv.Itoa(step-1)), span.args...); err != nil {
+				return belfry.Page[belfry.Schedule]{}, err
+			}
+		}
+		if more {
+			span.pair(w.namespace, "name", "<=", last[:])
+			after, looked = last[:], looked+step
+		}
+		for _, t := range w.rest {
+			span.and(t.cond, t.of)
+		}
+		n := limit + 1 - len(found)
+		rows, err := collect(ctx, tx, scanSchedule, w.sql(scheduleColumns, span.conds, n, strconv.Itoa(n)), span.args...)
+		if err != nil {
+			return belfry.Page[belfry.Schedule]{}, err
+		}
+		for _, r := range rows {
+			found = append(found, r.Schedule)
+		}
+	}
+	p := page(found, limit, func(sc belfry.Schedule) string { return encodeCursor(sc.Namespace, sc.Name) })
+	if more && p.Next == "" {
+		p.Next = encodeCursor(after...)
+		if len(found) < limit {
+			p.Looked = looked
+		}
+	}
+	return p, nil
+}
+
+// sql reads of all parts together, under more conditions, as limit says. That
+// takes no more than n of each.
+func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) string {
+	parts := make([]string, len(w.parts))
+	for i, part := range w.parts {
+		parts[i] = `select ` + columns + ` from schedules s where ` + strings.Join(append([]string{part}, conds...), " and ") + ` order by ` + w.order + ` limit `
+	}
+	if len(parts) == 1 {
+		return parts[0] + limit
+	}
+	for i := range parts {
+		parts[i] = `select * from (` + parts[i] + strconv.Itoa(n) + `) as part` + strconv.Itoa(i)
+	}
+	return `select * from (` + strings.Join(parts, ` union all `) + `) as s order by namespace, name limit ` + limit
+}
+
+func scanTwo(rows Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
