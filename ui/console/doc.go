@@ -66,9 +66,7 @@
 // column in data-th. Tables that cannot be cards stand in a div with the class
 // scroll, role region, a label and tabindex 0.
 //
-// A form that takes more than to read begins with p.allow(scope). What takes
-// long to make is a page of its own whose element #part the script puts where a
-// page has data-load with its address, as home has it from ahead.
+// A form that takes more than to read begins with p.allow(scope).
 //
 // Functions: number, count (up to belfry.CountLimit), bytes, percent (of a
 // ratio), span and latency (of a duration), words (of a code), short (n, text),

@@ -17,10 +17,7 @@ type forecastAPI interface {
 
 var forecastRoutes = []route{{"GET /forecast", forecastPage}}
 
-const (
-	forecastWithin = 7 * 24 * time.Hour
-	forecastTop    = 20 // minutes
-)
+const forecastWithin = 7 * 24 * time.Hour
 
 type forecastData struct {
 	Zone    string
@@ -53,19 +50,18 @@ func forecastPage(p *page) error {
 		d.ZoneErr = belfry.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
 		zone = time.UTC
 	}
-	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin})
+	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true})
 	if err != nil {
 		return err
 	}
-	for _, l := range f.Loads {
-		d.Total += l.Starts
+	for _, h := range f.Hours {
+		d.Total += h.Starts
 	}
-	if d.Partial = f.Partial; f.Partial && len(f.Loads) > 0 {
-		d.Until = p.WhenIn(zone.String(), f.Loads[len(f.Loads)-1].Minute)
+	if d.Partial = f.Partial; f.Partial {
+		d.Until = p.WhenIn(zone.String(), f.Until)
 	}
-	d.Hours = hourHeat(f.Loads, p.Now, zone)
-	slices.SortStableFunc(f.Loads, func(a, b belfry.Load) int { return b.Starts - a.Starts })
-	for _, l := range f.Loads[:min(len(f.Loads), forecastTop)] {
+	d.Hours = hourHeat(f.Hours, p.Now, zone)
+	for _, l := range f.Busiest {
 		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
 		for _, name := range l.Schedules {
 			row.Schedules = append(row.Schedules, p.scheduleNamed(name))
@@ -108,7 +104,7 @@ func usualOf(counts map[time.Time][24]int64) int64 {
 }
 
 // hourHeat is how many runs start in each hour, a row for each day.
-func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
+func hourHeat(hours []belfry.LoadHour, now time.Time, zone *time.Location) heat {
 	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
 	for hour := range 24 {
 		h.Head = append(h.Head, fmt.Sprintf("%02d", hour))
@@ -117,8 +113,8 @@ func hourHeat(loads []belfry.Load, now time.Time, zone *time.Location) heat {
 	local := now.In(zone)
 	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // days of the wall, all of 24 hours
 	counts, most, total := map[time.Time][24]int64{}, int64(0), int64(0)
-	for _, l := range loads {
-		at := l.Minute.In(zone)
+	for _, l := range hours {
+		at := l.Hour.In(zone)
 		key := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 		of := counts[key]
 		of[at.Hour()] += int64(l.Starts)

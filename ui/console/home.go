@@ -10,19 +10,15 @@ import (
 
 type homeAPI interface {
 	Overview(ctx context.Context, namespace string) (belfry.Overview, error)
-	Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error)
 }
 
-var homeRoutes = []route{
-	{"GET /{$}", home},
-	{"GET /ahead", ahead},
-}
+var homeRoutes = []route{{"GET /{$}", home}}
 
 // homeAhead is how far the home page looks ahead.
 const homeAhead = 24 * time.Hour
 
 // home shows one answer of the API, which reads a bounded number of rows
-// however much there is. What takes longer comes after it: the hours ahead.
+// however much there is.
 func home(p *page) error {
 	o, err := p.api.Overview(p.r.Context(), p.Namespace)
 	if err != nil {
@@ -146,15 +142,8 @@ func (p *page) Waits(q belfry.QueueStats) string {
 	return p.LoadWaits(belfry.QueueLoad{OldestAt: q.OldestAt})
 }
 
-// ahead is the part of the home page that takes longer: what starts in each of
-// the next 24 hours.
-func ahead(p *page) error {
-	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, Within: homeAhead})
-	if err != nil {
-		return err
-	}
-	return p.show("ahead", newTimeline(f, p.Now))
-}
+// Hours are the starts of the next 24 hours.
+func (d homeData) Hours() timeline { return newTimeline(d.Ahead, d.Now) }
 
 // timeline is how many jobs start in each hour.
 type timeline struct {
@@ -166,8 +155,7 @@ type timeline struct {
 
 type slot struct {
 	From, To time.Time
-	Starts   int
-	Busiest  belfry.Load // of its minutes
+	belfry.LoadHour
 }
 
 func newTimeline(f belfry.Forecast, now time.Time) timeline {
@@ -176,18 +164,14 @@ func newTimeline(f belfry.Forecast, now time.Time) timeline {
 	for at := first; at.Before(now.Add(homeAhead)); at = at.Add(time.Hour) {
 		t.Slots = append(t.Slots, slot{From: at, To: at.Add(time.Hour)})
 	}
-	for _, l := range f.Loads {
-		i := int(l.Minute.Sub(first) / time.Hour)
-		if i < 0 || i >= len(t.Slots) {
+	for _, h := range f.Hours {
+		i := int(h.Hour.Sub(first) / time.Hour)
+		if h.Hour.Before(first) || i >= len(t.Slots) {
 			continue
 		}
-		s := &t.Slots[i]
-		s.Starts += l.Starts
-		if l.Starts > s.Busiest.Starts {
-			s.Busiest = l
-		}
-		t.Total += l.Starts
-		t.Most = max(t.Most, s.Starts)
+		t.Slots[i].LoadHour = h
+		t.Total += h.Starts
+		t.Most = max(t.Most, h.Starts)
 	}
 	return t
 }
@@ -201,4 +185,12 @@ func (t timeline) High(s slot) int { return 6 + 94*s.Starts/max(t.Most, 1) }
 // Said is a slot in words.
 func (s slot) Said() string {
 	return fmt.Sprintf("%s to %s UTC: %s starts", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
+}
+
+// Often are the schedules that start most often in it.
+func (s slot) Often() (names []string) {
+	for _, of := range s.Top {
+		names = append(names, of.Schedule)
+	}
+	return names
 }

@@ -28,11 +28,11 @@ func TestThroughputHasEveryMinute(t *testing.T) {
 }
 
 func TestTimelineOfHours(t *testing.T) {
-	at := func(d time.Duration) time.Time { return homeNow.Add(d).Truncate(time.Minute) }
-	line := newTimeline(belfry.Forecast{Partial: true, Loads: []belfry.Load{
-		{Minute: at(time.Minute), Starts: 2}, {Minute: at(2 * time.Minute), Starts: 5, Schedules: []string{"a"}}, {Minute: at(20 * time.Hour), Starts: 1}, {Minute: at(48 * time.Hour), Starts: 7},
+	at := func(d time.Duration) time.Time { return homeNow.Add(d).Truncate(time.Hour) }
+	line := newTimeline(belfry.Forecast{Partial: true, Hours: []belfry.LoadHour{
+		{Hour: at(0), Starts: 7, Most: 5, Minute: homeNow.Truncate(time.Minute), Top: []belfry.LoadOf{{Schedule: "a"}}}, {Hour: at(20 * time.Hour), Starts: 1}, {Hour: at(48 * time.Hour), Starts: 9},
 	}}, homeNow)
-	if line.Total != 8 || line.Most != 7 || !line.Partial || line.Slots[0].Starts != 7 || line.Slots[0].Busiest.Starts != 5 {
+	if line.Total != 8 || line.Most != 7 || !line.Partial || line.Slots[0].Starts != 7 || line.Slots[0].Most != 5 || len(line.Slots[0].Often()) != 1 {
 		t.Errorf("%+v", line)
 	}
 	if said := line.Slots[0].Said(); !strings.Contains(said, "12:00 to 13:00 UTC: 7 starts") {

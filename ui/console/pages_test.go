@@ -35,7 +35,6 @@ var everyPage = []struct {
 	{name: "join-tokens", path: "/settings/join-tokens", says: []string{"builders", "0 of 10", "pool=build", "New join token", "Machines that may join"}, scope: belfry.ScopeAdmin},
 	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets"}, scope: belfry.ScopeAdmin},
 	{name: "secrets", path: "/settings/secrets", says: []string{"No secret is kept."}},
-	{name: "ahead", path: "/ahead", says: []string{"starts, by hour in UTC"}},
 	{name: "cycles", path: "/cycles", says: []string{"nightly", "report", "1 of 3", "New cycle"}},
 	{name: "cycles-empty", path: "/cycles?namespace=nobody", says: []string{"There is no cycle yet.", "belfry cycle create"}},
 	{name: "cycle", path: "/cycles/nightly", says: []string{"Under way", "1 of 3", "fetch", "It has never succeeded", "At most every", "Skip", "Cancel the run"}},

@@ -131,7 +131,7 @@ func takeScreens(t *testing.T) {
 // settled waits for what scripts draw and load.
 func settled(b *browser.Tab) {
 	b.T.Helper()
-	b.Until(`!document.querySelector('[data-load]') && [...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
+	b.Until(`[...document.querySelectorAll('[data-chart]')].every(c => c.querySelector('canvas'))`)
 }
 
 // fewColours is a picture with a palette of those of its colours that are used

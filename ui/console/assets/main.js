@@ -6,10 +6,6 @@ import {follow} from './live.js';
 
 document.documentElement.classList.add('scripted');
 follow();
-for (const box of document.querySelectorAll('[data-load]')) {
-  const {load} = await import('./load.js');
-  load(box);
-}
 for (const form of document.querySelectorAll('form[data-upload]')) {
   const {upload} = await import('./upload.js');
   upload(form);
