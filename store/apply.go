@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/belfry-run/belfry"
@@ -340,6 +341,7 @@ func shown(raw json.RawMessage) string {
 }
 
 // Export is everything of a namespace that a manifest can hold, and all queues.
+// What would be more than one may hold is refused before it is read.
 func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest, err error) {
 	if namespace == "" {
 		namespace = belfry.DefaultNamespace
@@ -355,6 +357,16 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 		}
 		w := &where{}
 		w.namespace("namespace", namespace)
+		for _, table := range []string{"tasks", "schedules", "monitors"} {
+			_, more, err := first(ctx, tx, scanInt, `select 1 from `+table+` where `+w.sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(belfry.MaxManifest), w.args...)
+			if err != nil {
+				return err
+			}
+			if more {
+				return belfry.Errorf(belfry.TooLarge, "there are more than %d %s, and a file holds no more", belfry.MaxManifest, table).
+					WithHint("export one namespace, or read the list page by page")
+			}
+		}
 		tasks, err := collect(ctx, tx, s.scanTask, `select `+taskColumns+` from tasks where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (l Landscape) Build(ctx context.Context, s *Site, tell func(format string, 
 			do   func(context.Context, *Site, *store.Store) error
 		}{
 			{"tasks, queues, calendars", l.define}, {"schedules", l.schedule}, {"finished jobs", l.finish}, {"a year of days", l.days},
-			{"minutes", l.minutes}, {"monitors", l.watch}, {"live jobs", l.enqueue},
+			{"minutes", l.minutes}, {"monitors", l.watch}, {"their past", l.past}, {"live jobs", l.enqueue},
 		} {
 			begun := time.Now()
 			if err := step.do(ctx, s, st); err != nil {
@@ -273,6 +274,49 @@ func (l Landscape) watch(ctx context.Context, _ *Site, st *store.Store) error {
 				return err
 			}
 			done += len(fs)
+		}
+	}
+	return nil
+}
+
+// past gives each monitor a day of checks each minute, a hundred days of hours, 400 days, and an outage every nine days,
+// rolled up as far as a node would have.
+func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
+	var sum belfry.Histogram
+	for i := range 60 {
+		sum.Add(time.Duration(40+3*i) * time.Millisecond)
+	}
+	packed, err := sum.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	d, now := dialect{s.Postgres()}, time.Now()
+	const minute, hour, day = int64(60_000_000), 60 * int64(60_000_000), 24 * 60 * int64(60_000_000)
+	hours, days := now.Truncate(time.Hour).UnixMicro(), now.Truncate(24*time.Hour).UnixMicro()
+	statements := []struct {
+		sql  string
+		args []any
+	}{
+		{`insert into results (hour, monitor_id, at, outcome, latency, dns, connect, tls, first_byte, transfer, status)
+			select ($3 - g.n * $4) / $5, m.id, $3 - g.n * $4, 'ok', 60000 + g.n % 900 * 100, 1000, 2000, 9000, 40000, 8000, 200
+			from monitors m cross join ` + d.numbers("$1", "$2") + ` order by 1, 2, 3`, []any{1, 24 * 60, now.UnixMicro(), minute, hour}},
+		{`update rolled set hour = $1, day = $2`, []any{hours / hour, days / day}},
+		{`insert into spans (monitor_id, at, state)
+			select m.id, $3 - g.n * $4 + m.id % 3 * $5, 'down'
+			from monitors m cross join ` + d.numbers("$1", "$2"), []any{1, 44, now.UnixMicro(), 9 * day, hour}},
+		{`insert into spans (monitor_id, at, state) select monitor_id, at + $1, 'up' from spans where state = 'down' and at < $2`, []any{minute * 10, now.UnixMicro() - day}},
+	}
+	for _, r := range []struct{ span, n, until int64 }{{hour, 100 * 24, hours}, {day, 400, days}} {
+		statements = append(statements, struct {
+			sql  string
+			args []any
+		}{`insert into rollups (monitor_id, span, at, ok, degraded, fail, error, total, least, most, latency)
+			select m.id, $3 / 1000000, $4 - g.n * $3, $3 / 60000000, 0, 0, 0, $3 / 600, 40000, 217000, $5
+			from monitors m cross join ` + d.numbers("$1", "$2"), []any{1, r.n, r.span, r.until, base64.StdEncoding.EncodeToString(packed)}})
+	}
+	for _, one := range statements {
+		if err := change(ctx, st, func(tx store.Tx) error { _, err := tx.Exec(ctx, one.sql, one.args...); return err }); err != nil {
+			return fmt.Errorf("%s: %w", one.sql, err)
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ type Paged struct {
 	Size    int
 	P50     time.Duration
 	P95     time.Duration
+	CPU     time.Duration // of one, of node, database and the one who asks; on average
 }
 
 // Over reports that it took too long.
@@ -42,15 +43,36 @@ func (p Paged) Over() bool { return p.P95 > PageLimit }
 
 // pageReader asks a node for pages.
 type pageReader struct {
+	Looks
 	http  *http.Client
 	base  string
 	token string // of the API
 }
 
-// Pages asks for each page of the console and each read of the API, one after the other and so many times. Nothing has
-// to be said here of a page that is added: it is found by the links that lead to it, and missed if none does.
-func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err error) {
-	a, err := app.New(app.Options{Version: "bench", Config: config.Config{Database: s.URL, Listen: "127.0.0.1:0", Roles: []string{config.RoleAPI},
+// Looks is what to measure. The zero value is everything, once.
+type Looks struct {
+	Times int            // how often each is asked for, after a first time that does not count; default: 1
+	Only  *regexp.Regexp // patterns and addresses; default: all
+	Of    *Database      // the server whose CPU counts too; default: none
+}
+
+func (l Looks) cpu() (time.Duration, error) {
+	own, err := ownCPU()
+	if err != nil || l.Of == nil || !l.Of.Postgres() {
+		return own, err
+	}
+	server, err := treeCPU(l.Of.pid)
+	return own + server, err
+}
+
+func (l Looks) at(p Paged) bool {
+	return p.URL != "" && (l.Only == nil || l.Only.MatchString(p.Pattern) || l.Only.MatchString(p.URL))
+}
+
+// Pages asks for each page of the console and each read of the API, one after the other and so many times, of a node on
+// the database with this URL, as belfry serve takes it. Nothing has to be said here of a page that is added: it is found by the links that lead to it, and missed if none does.
+func Pages(ctx context.Context, url string, l Looks) (pages, reads []Paged, err error) {
+	a, err := app.New(app.Options{Version: "bench", Config: config.Config{Database: url, Listen: "127.0.0.1:0", Roles: []string{config.RoleAPI},
 		Grace: belfry.Duration(time.Second), Name: "pages"}})
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +81,7 @@ func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err e
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
-	v := &pageReader{base: a.URL()}
+	v := &pageReader{base: a.URL(), Looks: l}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return nil, nil, err
@@ -69,10 +91,10 @@ func Pages(ctx context.Context, s *Site, times int) (pages, reads []Paged, err e
 	if v.token, err = app.ReadToken(a.TokenFile()); err != nil {
 		return nil, nil, err
 	}
-	if reads, err = v.reads(ctx, times); err != nil {
+	if reads, err = v.reads(ctx); err != nil {
 		return nil, nil, err
 	}
-	pages, err = v.pages(ctx, times)
+	pages, err = v.pages(ctx)
 	return pages, reads, err
 }
 
@@ -98,21 +120,38 @@ func (v *pageReader) do(ctx context.Context, method, path string, form url.Value
 	return answer.StatusCode, body, time.Since(begun), err
 }
 
-// time asks for one address again and again, after a first time that does not count.
-func (v *pageReader) time(ctx context.Context, p Paged, times int, api bool) (Paged, error) {
-	var took []time.Duration
-	for n := range times + 1 {
-		status, body, d, err := v.do(ctx, http.MethodGet, p.URL, nil, api)
+// time asks for each address again and again.
+func (v *pageReader) time(ctx context.Context, all []Paged, api bool) error {
+	for i := range all {
+		p := &all[i]
+		if !v.at(*p) {
+			continue
+		}
+		var took []time.Duration
+		var before time.Duration
+		for n := range max(v.Times, 1) + 1 {
+			if n == 1 {
+				var err error
+				if before, err = v.cpu(); err != nil {
+					return err
+				}
+			}
+			status, body, d, err := v.do(ctx, http.MethodGet, p.URL, nil, api)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.URL, err)
+			}
+			if p.Status, p.Size = status, len(body); n > 0 {
+				took = append(took, d)
+			}
+		}
+		after, err := v.cpu()
 		if err != nil {
-			return p, fmt.Errorf("%s: %w", p.URL, err)
+			return err
 		}
-		if p.Status, p.Size = status, len(body); n > 0 {
-			took = append(took, d)
-		}
+		slices.Sort(took)
+		p.P50, p.P95, p.CPU = rank(took, 0.5), rank(took, 0.95), (after-before)/time.Duration(len(took))
 	}
-	slices.Sort(took)
-	p.P50, p.P95 = rank(took, 0.5), rank(took, 0.95)
-	return p, nil
+	return nil
 }
 
 // asked are reads that need to be told what of.
@@ -132,7 +171,7 @@ var more = []string{
 }
 
 // reads goes through what the API says that it can be asked for.
-func (v *pageReader) reads(ctx context.Context, times int) (all []Paged, err error) {
+func (v *pageReader) reads(ctx context.Context) (all []Paged, err error) {
 	_, body, _, err := v.do(ctx, http.MethodGet, "/openapi.json", nil, true)
 	if err != nil {
 		return nil, err
@@ -165,15 +204,7 @@ func (v *pageReader) reads(ctx context.Context, times int) (all []Paged, err err
 		all = append(all, Paged{Pattern: path, URL: path})
 	}
 	slices.SortFunc(all, func(a, b Paged) int { return cmp.Compare(a.Pattern, b.Pattern) })
-	for i, p := range all {
-		if p.URL == "" {
-			continue
-		}
-		if all[i], err = v.time(ctx, p, times, true); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return all, v.time(ctx, all, true)
 }
 
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
@@ -215,7 +246,7 @@ var link = regexp.MustCompile(`href="(/[^"#]*)`)
 const crawled = 400
 
 // pages signs in and follows links, and asks for one address of each page and each choice of its parameters.
-func (v *pageReader) pages(ctx context.Context, times int) (all []Paged, err error) {
+func (v *pageReader) pages(ctx context.Context) (all []Paged, err error) {
 	if _, _, _, err := v.do(ctx, http.MethodPost, "/sign-in", url.Values{"token": {v.token}}, false); err != nil {
 		return nil, err
 	}
@@ -259,35 +290,32 @@ func (v *pageReader) pages(ctx context.Context, times int) (all []Paged, err err
 		}
 	}
 	slices.SortFunc(all, func(a, b Paged) int { return cmp.Compare(a.Pattern, b.Pattern) })
-	for i, p := range all {
-		if p.URL == "" {
-			continue
-		}
-		if all[i], err = v.time(ctx, p, times, false); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return all, v.time(ctx, all, false)
 }
 
 // PageTable writes a table, those that take longest first.
 func PageTable(w io.Writer, title string, all []Paged) (over int, err error) {
 	slices.SortStableFunc(all, func(a, b Paged) int { return cmp.Compare(b.P95, a.P95) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n| %s | p50 | p95 | bytes | |\n|---|--:|--:|--:|---|\n", title)
+	fmt.Fprintf(&b, "\n| %s | p50 | p95 | CPU | bytes | |\n|---|--:|--:|--:|--:|---|\n", title)
 	for _, p := range all {
 		note := ""
 		switch {
 		case p.URL == "":
-			fmt.Fprintf(&b, "| `%s` | | | | not measured: nothing leads to it |\n", p.Pattern)
+			fmt.Fprintf(&b, "| `%s` | | | | | not measured: nothing leads to it |\n", p.Pattern)
+			continue
+		case p.Status == 0: // not asked for
 			continue
 		case p.Over():
 			note, over = "over "+PageLimit.String(), over+1
 		case p.Status != http.StatusOK:
 			note = fmt.Sprint("status ", p.Status)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s |\n", strings.TrimPrefix(p.Pattern, "GET "), Time.text(SpreadOf([]float64{float64(p.P50)})), Time.text(SpreadOf([]float64{float64(p.P95)})), p.Size, note)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %d | %s |\n", strings.TrimPrefix(p.Pattern, "GET "), one(p.P50), one(p.P95), one(p.CPU), p.Size, note)
 	}
 	_, err = io.WriteString(w, b.String())
 	return over, err
 }
+
+// one is a time without a spread.
+func one(d time.Duration) string { return Time.text(SpreadOf([]float64{float64(d)})) }

@@ -16,6 +16,8 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"regexp"
+	"runtime/pprof"
 	"syscall"
 
 	"github.com/belfry-run/belfry/internal/bench"
@@ -41,8 +43,18 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&l.Pace, "paced", l.Pace, "schedules with a year of days")
 	database := flag.String("database", "SQLite", "SQLite or PostgreSQL")
 	times := flag.Int("times", 20, "how often each is asked for")
-	folder := flag.String("folder", "", "where the file of SQLite is made; default: a temporary folder")
+	folder := flag.String("folder", "", "where the file of SQLite is made; default: the folder for temporary files")
+	keep := flag.Bool("keep", false, "leave the file of SQLite there, and say where")
+	again := flag.String("url", "", "measure what is there, such as sqlite:FILE as -keep said, and make nothing")
+	only := flag.String("only", "", "regular expression of what to ask for, such as ^/schedules; default: everything")
+	profile := flag.String("cpuprofile", "", "file to write a CPU profile of the asking to")
 	flag.Parse()
+	looks := bench.Looks{Times: *times}
+	if *only != "" {
+		if looks.Only, err = regexp.Compile(*only); err != nil {
+			return fmt.Errorf("-only: %w", err)
+		}
+	}
 	var d *bench.Database
 	switch *database {
 	case "SQLite":
@@ -55,15 +67,35 @@ func run(ctx context.Context) (err error) {
 	default:
 		return fmt.Errorf("%q is not SQLite or PostgreSQL", *database)
 	}
-	s, err := d.NewSite(ctx)
-	if err != nil {
-		return err
+	url := *again
+	if url == "" {
+		var s *bench.Site
+		if s, err = d.NewSite(ctx); err != nil {
+			return err
+		}
+		url = s.URL
+		if *keep && !s.Postgres() {
+			defer func() { fmt.Fprintln(os.Stderr, "kept:", url) }()
+		} else {
+			defer func() { err = errors.Join(err, s.Close()) }()
+		}
+		if err = l.Build(ctx, s, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }); err != nil {
+			return err
+		}
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := l.Build(ctx, s, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }); err != nil {
-		return err
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // a profile
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
-	pages, reads, err := bench.Pages(ctx, s, *times)
+	looks.Of = d
+	pages, reads, err := bench.Pages(ctx, url, looks)
 	if err != nil {
 		return err
 	}
