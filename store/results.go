@@ -142,16 +142,21 @@ const hoursAtOnce = 24
 
 // resultsOf reads results of hours, both included.
 func (s *Store) resultsOf(ctx context.Context, tx Tx, w *where, from, to int64, order string, limit int) ([]belfry.CheckResult, error) {
-	hours := make([]int64, 0, to-from+1)
-	for h := from; h <= to; h++ {
-		hours = append(hours, h)
-	}
 	return collect(ctx, tx, scanResult, `
 		select `+resultColumns+`
 		from results r
 		where `+w.sql()+` and `+s.sql.In("r.hour", len(w.args)+1)+`
 		order by r.at `+order+`
-		limit `+strconv.Itoa(limit), append(w.args[:len(w.args):len(w.args)], s.sql.List(hours))...)
+		limit `+strconv.Itoa(limit), append(w.args[:len(w.args):len(w.args)], s.sql.List(hoursFrom(from, to)))...)
+}
+
+// hoursFrom are the hours between two, both included.
+func hoursFrom(from, to int64) []int64 {
+	hours := make([]int64, 0, to-from+1)
+	for h := from; h <= to; h++ {
+		hours = append(hours, h)
+	}
+	return hours
 }
 
 func namespaceOr(given string) string {

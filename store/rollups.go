@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -240,41 +243,52 @@ func (c *change) writeRollups(rows []rollupRow) error {
 	return err
 }
 
-// rollupsOf reads hours or days of one monitor.
-func (s *Store) rollupsOf(ctx context.Context, tx Tx, monitor int64, span time.Duration, from, to time.Time) ([]belfry.Rollup, error) {
-	rows, err := collect(ctx, tx, scanRollup, `
-		select `+rollupColumns+`
-		from rollups
-		where monitor_id = $1 and span = $2 and at >= $3 and at < $4
-		order by at`, monitor, int64(span/time.Second), micros(from), micros(to))
-	out := make([]belfry.Rollup, len(rows))
-	for i, r := range rows {
-		out[i] = r.Rollup
-	}
-	return out, err
-}
-
-// rawOf rolls up single results of one monitor by a step.
-func (s *Store) rawOf(ctx context.Context, tx Tx, monitor int64, step time.Duration, from, to time.Time) ([]belfry.Rollup, error) {
+// rollupsOf reads hours or days of monitors.
+func (s *Store) rollupsOf(ctx context.Context, tx Tx, monitors []int64, span time.Duration, from, to time.Time) ([]monitorRollup, error) {
 	if !from.Before(to) {
 		return nil, nil
 	}
-	w := &where{}
-	w.and("r.monitor_id = ?", monitor)
-	w.and("r.at >= ?", micros(from))
-	w.and("r.at < ?", micros(to))
-	var out []belfry.Rollup
-	for hour := hourOf(from); hour <= hourOf(to); hour += hoursAtOnce {
-		rows, err := s.resultsOf(ctx, tx, w, hour, min(hour+hoursAtOnce-1, hourOf(to)), "asc", rawLimit)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			at := r.At.Truncate(step)
-			if n := len(out); n == 0 || !out[n-1].From.Equal(at) {
-				out = append(out, belfry.Rollup{From: at, Span: belfry.Duration(step)})
+	return collect(ctx, tx, scanRollup, `
+		select `+rollupColumns+`
+		from rollups
+		where `+s.sql.In("monitor_id", 1)+` and span = $2 and at >= $3 and at < $4`,
+		s.sql.List(monitors), int64(span/time.Second), micros(from), micros(to))
+}
+
+// rawOf rolls up single results of monitors by a step.
+func (s *Store) rawOf(ctx context.Context, tx Tx, monitors []int64, step time.Duration, from, to time.Time) (out []monitorRollup, err error) {
+	if !from.Before(to) {
+		return nil, nil
+	}
+	type seen struct {
+		monitor int64
+		at      time.Time
+		outcome belfry.CheckOutcome
+		latency int64
+		starved int64
+	}
+	for some := range slices.Chunk(monitors, hoursAtOnce) {
+		// One statement looks at so many hours of single monitors.
+		span := hoursAtOnce / int64(len(some))
+		for hour := hourOf(from); hour <= hourOf(to); hour += span {
+			rows, err := collect(ctx, tx, func(r Rows) (v seen, err error) {
+				return v, r.Scan(&v.monitor, scanTime{&v.at}, (*string)(&v.outcome), &v.latency, &v.starved)
+			}, `
+				select monitor_id, at, outcome, latency, starved
+				from results
+				where `+s.sql.In("hour", 1)+` and `+s.sql.In("monitor_id", 2)+` and at >= $3 and at < $4
+				limit `+strconv.Itoa(rawLimit), s.sql.List(hoursFrom(hour, min(hour+span-1, hourOf(to)))), s.sql.List(some), micros(from), micros(to))
+			if err != nil {
+				return nil, err
 			}
-			out[len(out)-1].Add(r.Outcome, r.Latency, r.Starved)
+			slices.SortFunc(rows, func(a, b seen) int { return cmp.Or(cmp.Compare(a.monitor, b.monitor), a.at.Compare(b.at)) })
+			for _, r := range rows {
+				at := r.at.Truncate(step)
+				if n := len(out); n == 0 || out[n-1].monitor != r.monitor || !out[n-1].From.Equal(at) {
+					out = append(out, monitorRollup{r.monitor, belfry.Rollup{From: at, Span: belfry.Duration(step)}})
+				}
+				out[len(out)-1].Add(r.outcome, inMicros(r.latency), r.starved != 0)
+			}
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -40,10 +41,11 @@ func (s *Store) Series(ctx context.Context, q belfry.SeriesQuery) (points belfry
 		if err != nil {
 			return err
 		}
-		parts, err := s.rollupsBetween(ctx, tx, row.ID, step, q.From.Truncate(step), q.To, now)
+		of, err := s.rollupsBetween(ctx, tx, []int64{row.ID}, step, q.From.Truncate(step), q.To, now)
 		if err != nil {
 			return err
 		}
+		parts := of[row.ID]
 		var sum belfry.Rollup
 		for i, part := range parts {
 			at := part.From.Truncate(step)
@@ -83,8 +85,9 @@ func stepOf(q belfry.SeriesQuery) (time.Duration, error) {
 }
 
 // rollupsBetween puts days, hours and single results together, each where it is
-// the coarsest that does for the step and is there.
-func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitor int64, step time.Duration, from, to, now time.Time) ([]belfry.Rollup, error) {
+// the coarsest that does for the step and is there. It answers those of each
+// monitor by its id, oldest first.
+func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitors []int64, step time.Duration, from, to, now time.Time) (map[int64][]belfry.Rollup, error) {
 	at, err := s.rolled(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -109,16 +112,35 @@ func (s *Store) rollupsBetween(ctx context.Context, tx Tx, monitor int64, step t
 	if days.After(hours) {
 		days = hours
 	}
-	all, err := s.rollupsOf(ctx, tx, monitor, oneDay, from, days)
+	all, err := s.rollupsOf(ctx, tx, monitors, oneDay, from, days)
 	if err != nil {
 		return nil, err
 	}
-	byHour, err := s.rollupsOf(ctx, tx, monitor, time.Hour, days, hours)
+	byHour, err := s.rollupsOf(ctx, tx, monitors, time.Hour, days, hours)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.rawOf(ctx, tx, monitor, min(step, time.Hour), laterOf(hours, at.oldest), to)
-	return append(append(all, byHour...), raw...), err
+	raw, err := s.rawOf(ctx, tx, monitors, min(step, time.Hour), laterOf(hours, at.oldest), to)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[int64][]belfry.Rollup, len(monitors))
+	for _, r := range slices.Concat(all, byHour, raw) {
+		of[r.monitor] = append(of[r.monitor], r.Rollup)
+	}
+	for _, parts := range of {
+		slices.SortStableFunc(parts, func(a, b belfry.Rollup) int { return a.From.Compare(b.From) })
+	}
+	return of, nil
+}
+
+// summed is all of some roll-ups as one point.
+func summed(parts []belfry.Rollup) belfry.SeriesPoint {
+	var sum belfry.Rollup
+	for i := range parts {
+		sum.Merge(&parts[i])
+	}
+	return sum.Point()
 }
 
 // reported are the spans that uptime is told for.
@@ -156,22 +178,19 @@ func (s *Store) uptime(ctx context.Context, tx Tx, row monitorRow, now time.Time
 	}
 	for _, r := range reported {
 		w := belfry.UptimeWindow{Name: r.name, Uptime: belfry.UptimeOf(spans, now.Add(-r.span), now, row.ObservedUntil(row.state))}
-		parts, err := s.rollupsBetween(ctx, tx, row.ID, r.step, now.Add(-r.span).Truncate(r.step), now, now)
+		of, err := s.rollupsBetween(ctx, tx, []int64{row.ID}, r.step, now.Add(-r.span).Truncate(r.step), now, now)
 		if err != nil {
 			return out, err
 		}
-		var sum belfry.Rollup
-		for _, p := range parts {
-			sum.Merge(&p)
-		}
-		point := sum.Point()
+		point := summed(of[row.ID])
 		w.P50, w.P95, w.P99 = point.P50, point.P95, point.P99
 		out.Spans = append(out.Spans, w)
 	}
 	return out, nil
 }
 
-// Bars is how targets were lately. It is two reads of short ranges for each.
+// Bars is how targets were lately. It is a read of a short range for each, and
+// a few statements for all of them.
 func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.MonitorBars, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -181,47 +200,37 @@ func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.Moni
 		return nil, err
 	}
 	all = []belfry.MonitorBars{}
+	from, step := q.Span.From(now), max(q.Span.Step(), time.Hour)
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, s.scanMonitor, `
 			select `+monitorColumns+`
 			from monitors m
 			where m.namespace = $1 and `+s.sql.In("m.name", 2)+`
 			order by m.name`, namespaceOr(q.Namespace), s.sql.List(q.Monitors))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i, row := range rows {
+			ids[i] = row.ID
+		}
+		of, err := s.rollupsBetween(ctx, tx, ids, step, from.Truncate(step), now, now)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			b, err := s.barsOf(ctx, tx, row, q.Span, now)
+			spans, err := s.spansOf(ctx, tx, row.ID, from)
 			if err != nil {
 				return err
 			}
+			b := belfry.BarsOf(spans, q.Span, now, row.ObservedUntil(row.state))
+			point := summed(of[row.ID])
+			b.Monitor, b.P50, b.P95, b.P99 = row.Name, point.P50, point.P95, point.P99
 			all = append(all, b)
 		}
 		return nil
 	})
 	return all, err
-}
-
-func (s *Store) barsOf(ctx context.Context, tx Tx, row monitorRow, span belfry.BarSpan, now time.Time) (b belfry.MonitorBars, err error) {
-	from := span.From(now)
-	spans, err := s.spansOf(ctx, tx, row.ID, from)
-	if err != nil {
-		return b, err
-	}
-	b = belfry.BarsOf(spans, span, now, row.ObservedUntil(row.state))
-	b.Monitor = row.Name
-	step := max(span.Step(), time.Hour)
-	parts, err := s.rollupsBetween(ctx, tx, row.ID, step, from.Truncate(step), now, now)
-	if err != nil {
-		return b, err
-	}
-	var sum belfry.Rollup
-	for _, p := range parts {
-		sum.Merge(&p)
-	}
-	point := sum.Point()
-	b.P50, b.P95, b.P99 = point.P50, point.P95, point.P99
-	return b, nil
 }
 
 // Timeline is what held of a target, from an instant on.
