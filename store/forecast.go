@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -139,31 +140,45 @@ type timing struct {
 	Within   []string        `json:"within"`
 }
 
+// timesKey is what the times of a schedule depend on, if they depend on no more.
+type timesKey struct{ rules, zone, gap, fold, start, end string }
+
+// timesKeyOf reads it from a schedule as it is kept.
+func timesKeyOf(doc string) (k timesKey, shared bool) {
+	var of timing
+	var sc belfry.Schedule
+	if err := json.Unmarshal([]byte(doc), &of); err != nil || of.MaxRuns+int64(len(of.Jitter)+len(of.Blackout)+len(of.Within)) > 0 {
+		return k, false
+	}
+	if err := json.Unmarshal([]byte(doc), &sc); err != nil || sc.OwnTimes() {
+		return k, false
+	}
+	return timesKey{string(of.Rules), of.Zone, of.Gap, of.Fold, of.Start, of.End}, true
+}
+
 // alike puts schedules together that have the same times, and leaves others,
-// whose times depend on more, to themselves.
+// whose times depend on more, to themselves. Of those that differ in nothing but
+// the name, one is read.
 func alike(due []timed) (groups, own []*timedGroup) {
-	type key struct{ rules, zone, gap, fold, start, end string }
-	known := map[key]*timedGroup{}
-	shared := map[string]bool{}
+	type read struct {
+		timesKey
+		shared bool
+	}
+	known, texts := map[timesKey]*timedGroup{}, map[string]read{}
 	for _, t := range due {
-		g := &timedGroup{one: t, n: 1, next: t.next, named: []belfry.LoadOf{t.LoadOf}}
-		var of timing
-		if err := json.Unmarshal([]byte(t.doc), &of); err != nil || of.MaxRuns+int64(len(of.Jitter)+len(of.Blackout)+len(of.Within)) > 0 || !t.finishAt.IsZero() {
-			own = append(own, g)
-			continue
+		unnamed := strings.Replace(t.doc, `"name":"`+t.Schedule+`"`, "", 1)
+		r, seen := texts[unnamed]
+		if !seen {
+			r.timesKey, r.shared = timesKeyOf(t.doc)
+			texts[unnamed] = r
 		}
-		k := key{string(of.Rules), of.Zone, of.Gap, of.Fold, of.Start, of.End}
-		if _, seen := shared[k.rules+k.start]; !seen {
-			var sc belfry.Schedule
-			shared[k.rules+k.start] = json.Unmarshal([]byte(t.doc), &sc) == nil && !sc.OwnTimes()
-		}
-		same := known[k]
+		same := known[r.timesKey]
 		switch {
-		case !shared[k.rules+k.start]:
-			own = append(own, g)
+		case !r.shared || !t.finishAt.IsZero():
+			own = append(own, groupOf(t))
 		case same == nil:
-			known[k] = g
-			groups = append(groups, g)
+			known[r.timesKey] = groupOf(t)
+			groups = append(groups, known[r.timesKey])
 		default:
 			same.n++
 			if t.next.Before(same.next) {
@@ -175,6 +190,10 @@ func alike(due []timed) (groups, own []*timedGroup) {
 		}
 	}
 	return groups, own
+}
+
+func groupOf(t timed) *timedGroup {
+	return &timedGroup{one: t, n: 1, next: t.next, named: []belfry.LoadOf{t.LoadOf}}
 }
 
 // maxNamed is how many of a group are named at most.

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	task, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	task, err := st.CreateTask(ctx, belfry.Task{Name: "t", Tags: []string{"red"}})
 	try(err)
 	sc, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "due", Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: belfry.OverlapBufferOne})
 	try(err)
@@ -60,6 +61,17 @@ func TestPlans(t *testing.T) {
 	try(err)
 	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 	try(err)
+	some, err := st.Schedules(ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1}})
+	try(err)
+	// list reads the first page, and one behind something.
+	list := func(f belfry.ScheduleFilter) func() error {
+		return func() error {
+			_, err := st.Schedules(ctx, f)
+			f.Cursor = some.Next
+			_, behind := st.Schedules(ctx, f)
+			return errors.Join(err, behind)
+		}
+	}
 	var held []belfry.LeasedJob
 	for _, hot := range []struct {
 		name string
@@ -120,6 +132,19 @@ func TestPlans(t *testing.T) {
 			_, err := st.Forecast(ctx, belfry.Ahead{})
 			return err
 		}},
+		{"upcoming", []string{"schedules_due"}, func() error {
+			_, err := st.Upcoming(ctx, belfry.Ahead{})
+			return err
+		}},
+		{"overview", []string{"schedules_due", "job_minutes"}, func() error { _, err := st.Overview(ctx, ""); return err }},
+		{"list schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{})},
+		{"list all schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
+		{"list paused schedules", []string{"schedules_resting"}, list(belfry.ScheduleFilter{State: belfry.SchedulePaused})},
+		{"list all completed schedules", []string{"schedules_resting"}, list(belfry.ScheduleFilter{State: belfry.ScheduleCompleted, Namespace: belfry.AnyNamespace})},
+		{"list active schedules", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
+		{"list schedules of a task", []string{"schedules_of_task"}, list(belfry.ScheduleFilter{Task: "t"})},
+		{"list schedules of a tag", []string{"schedules_of_task"}, list(belfry.ScheduleFilter{Tag: "red"})},
+		{"list schedules by a part of the name", []string{"schedules_namespace_name_key"}, list(belfry.ScheduleFilter{Part: "e"})},
 	} {
 		rec.Take()
 		try(hot.do())
@@ -127,6 +152,9 @@ func TestPlans(t *testing.T) {
 		for _, s := range rec.Take() {
 			plan := explain(t, st, s)
 			plans += plan
+			if strings.HasPrefix(hot.name, "list ") && strings.Contains(plan, "Sort Key: s.n") {
+				t.Errorf("%s: sorts what is there: %s\n%s", hot.name, s.Line(), plan)
+			}
 			if bad := wholeTable.FindString(plan); bad != "" && !strings.HasPrefix(bad, "Seq Scan on job_keys") && !empty(t, st, bad) {
 				t.Errorf("%s: %s: %s\n%s", hot.name, bad, s.Line(), plan)
 			}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := st.CreateTask(ctx, belfry.Task{Name: "t"})
+	_, err := st.CreateTask(ctx, belfry.Task{Name: "t", Tags: []string{"red"}})
 	try(err)
 	for _, o := range []belfry.Overlap{belfry.OverlapBufferOne, belfry.OverlapCancelOther} {
 		_, err = st.CreateSchedule(ctx, belfry.Schedule{Name: string(o), Task: "t", Rules: []belfry.Rule{{Cron: "* * * * *"}}, Overlap: o})
@@ -39,6 +40,25 @@ func TestPlans(t *testing.T) {
 	}
 	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
 	try(err)
+	monitor := belfry.Monitor{Name: "m", Every: belfry.Duration(time.Minute), Check: belfry.Task{Kind: belfry.KindTCP, TCP: &belfry.TCP{Address: "db.example:5432"}}}
+	_, err = st.Apply(ctx, belfry.Manifest{Monitors: []belfry.Monitor{monitor}}, belfry.ApplyOptions{})
+	try(err)
+	inOrder := []string{"TEMP B-TREE"}
+	try(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+		_, err := tx.Exec(ctx, `update rolled set hour = $1 / 3600, day = $1 / 86400`, clock.Now().Unix())
+		return err
+	}))
+	some, err := st.Schedules(ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1}})
+	try(err)
+	// list reads the first page, and one behind something.
+	list := func(f belfry.ScheduleFilter) func() error {
+		return func() error {
+			_, err := st.Schedules(ctx, f)
+			f.Cursor = some.Next
+			_, behind := st.Schedules(ctx, f)
+			return errors.Join(err, behind)
+		}
+	}
 	var held []belfry.LeasedJob
 	for _, hot := range []struct {
 		name   string
@@ -141,6 +161,31 @@ func TestPlans(t *testing.T) {
 		}},
 		{"forecast", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
 			_, err := st.Forecast(ctx, belfry.Ahead{})
+			return err
+		}},
+		{"upcoming", []string{"schedules_due (next_at>? AND next_at<?)"}, nil, func() error {
+			_, err := st.Upcoming(ctx, belfry.Ahead{})
+			return err
+		}},
+		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)"}, nil, func() error {
+			_, err := st.Overview(ctx, "")
+			return err
+		}},
+		{"list schedules", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{})},
+		{"list all schedules", []string{"USING INDEX sqlite_autoindex_schedules_1", "sqlite_autoindex_schedules_1 ((namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
+		{"list paused schedules", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.SchedulePaused})},
+		{"list all completed schedules", []string{"schedules_resting (state=? AND (namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleCompleted, Namespace: belfry.AnyNamespace})},
+		{"list active schedules", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
+		{"list schedules of a task", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t"})},
+		{"list schedules of a tag", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Tag: "red"})},
+		{"list paused schedules of a task", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t", State: belfry.SchedulePaused})},
+		{"list schedules by a part of the name", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?"}, inOrder, list(belfry.ScheduleFilter{Part: "e", State: belfry.ScheduleActive})},
+		{"list occurrences", []string{"occurrences_identity (schedule_id=?)"}, inOrder, func() error {
+			_, err := st.Occurrences(ctx, belfry.OccurrenceFilter{Schedule: string(belfry.OverlapBufferOne)})
+			return err
+		}},
+		{"bars", []string{"rollups USING PRIMARY KEY (monitor_id=? AND span=? AND at>? AND at<?)", "results USING PRIMARY KEY (hour=? AND monitor_id=? AND at>? AND at<?)"}, inOrder, func() error {
+			_, err := st.Bars(ctx, belfry.BarsQuery{Monitors: []string{"m"}})
 			return err
 		}},
 	} {

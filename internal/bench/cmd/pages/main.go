@@ -44,8 +44,8 @@ func run(ctx context.Context) (err error) {
 	database := flag.String("database", "SQLite", "SQLite or PostgreSQL")
 	times := flag.Int("times", 20, "how often each is asked for")
 	folder := flag.String("folder", "", "where the file of SQLite is made; default: the folder for temporary files")
-	keep := flag.Bool("keep", false, "leave the file of SQLite there, and say where")
-	again := flag.String("url", "", "measure what is there, such as sqlite:FILE as -keep said, and make nothing")
+	keep := flag.Bool("keep", false, "say where it is and leave it: the file of SQLite for ever, PostgreSQL until an interrupt")
+	again := flag.String("url", "", "measure what is there, as -keep said where, and make nothing")
 	only := flag.String("only", "", "regular expression of what to ask for, such as ^/schedules; default: everything")
 	profile := flag.String("cpuprofile", "", "file to write a CPU profile of the asking to")
 	flag.Parse()
@@ -74,10 +74,16 @@ func run(ctx context.Context) (err error) {
 			return err
 		}
 		url = s.URL
-		if *keep && !s.Postgres() {
-			defer func() { fmt.Fprintln(os.Stderr, "kept:", url) }()
-		} else {
+		if !*keep || s.Postgres() {
 			defer func() { err = errors.Join(err, s.Close()) }()
+		}
+		if *keep {
+			defer func() {
+				fmt.Fprintln(os.Stderr, "kept:", url)
+				if s.Postgres() {
+					<-ctx.Done()
+				}
+			}()
 		}
 		if err = l.Build(ctx, s, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }); err != nil {
 			return err
@@ -102,6 +108,9 @@ func run(ctx context.Context) (err error) {
 	conditions, err := d.Conditions(ctx)
 	if err != nil {
 		return err
+	}
+	if *again != "" {
+		conditions = "what was made before, at " + *again
 	}
 	fmt.Printf("%s\n%d schedules, %d finished jobs, %d that wait, %d monitors; each asked for %d times, one after the other\n", conditions, l.Schedules, l.Jobs, l.Live, l.Monitors, *times)
 	slowPages, err := bench.PageTable(os.Stdout, "page", pages)
