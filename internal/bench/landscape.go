@@ -186,7 +186,7 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 			insert into occurrences (schedule_id, nominal, decision, job_id, due_at, decided_at)
 			select schedule_id, nominal, 'job', id, due_at, created_at
 			from jobs_done
-			where schedule_id > 0 and id % 10 = 0`)
+			where schedule_id > 0 and id / 7 % 10 = 0`)
 		return err
 	})
 }
@@ -311,7 +311,7 @@ func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
 			sql  string
 			args []any
 		}{`insert into rollups (monitor_id, span, at, ok, degraded, fail, error, total, least, most, latency)
-			select m.id, $3 / 1000000, $4 - g.n * $3, $3 / 60000000, 0, 0, 0, $3 / 600, 40000, 217000, $5
+			select m.id, cast($3 as bigint) / 1000000, $4 - g.n * cast($3 as bigint), cast($3 as bigint) / 60000000, 0, 0, 0, cast($3 as bigint) / 600, 40000, 217000, $5
 			from monitors m cross join ` + d.numbers("$1", "$2"), []any{1, r.n, r.span, r.until, base64.StdEncoding.EncodeToString(packed)}})
 	}
 	for _, one := range statements {

@@ -156,11 +156,12 @@ func (v *pageReader) time(ctx context.Context, all []Paged, api bool) error {
 
 // asked are reads that need to be told what of.
 var asked = map[string]string{
-	"/v1/strips":      "schedule=land-00,land-01,land-02-7,land-03-9",
-	"/v1/forecast":    "within=7d",
-	"/v1/upcoming":    "within=24h",
-	"/v1/jobs/count":  "q=state:failed",
-	"/v1/events/poll": "wait=0s",
+	"/v1/monitor-bars": "monitor=shop-000,shop-001,shop-002",
+	"/v1/strips":       "schedule=land-00,land-01,land-02-7,land-03-9",
+	"/v1/forecast":     "within=7d",
+	"/v1/upcoming":     "within=24h",
+	"/v1/jobs/count":   "q=state:failed",
+	"/v1/events/poll":  "wait=0s",
 }
 
 // more are reads beside the plain ones.
@@ -299,10 +300,10 @@ func PageTable(w io.Writer, title string, all []Paged) (over int, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n| %s | p50 | p95 | CPU | bytes | |\n|---|--:|--:|--:|--:|---|\n", title)
 	for _, p := range all {
-		note := ""
+		name, note := strings.TrimPrefix(p.Pattern, "GET "), ""
 		switch {
 		case p.URL == "":
-			fmt.Fprintf(&b, "| `%s` | | | | | not measured: nothing leads to it |\n", p.Pattern)
+			fmt.Fprintf(&b, "| `%s` | | | | | not measured: nothing leads to it |\n", name)
 			continue
 		case p.Status == 0: // not asked for
 			continue
@@ -311,7 +312,7 @@ func PageTable(w io.Writer, title string, all []Paged) (over int, err error) {
 		case p.Status != http.StatusOK:
 			note = fmt.Sprint("status ", p.Status)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %d | %s |\n", strings.TrimPrefix(p.Pattern, "GET "), one(p.P50), one(p.P95), one(p.CPU), p.Size, note)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %d | %s |\n", name, one(p.P50), one(p.P95), one(p.CPU), p.Size, note)
 	}
 	_, err = io.WriteString(w, b.String())
 	return over, err
