@@ -45,8 +45,9 @@ type ScheduleFilter struct {
 	Part      string // of the name, whatever its case
 }
 
-// ScheduleLook is how many names a filter with a part of a name looks at for
-// one page.
+// ScheduleLook is how many schedules are looked at for one page of a filter that
+// no index answers: by a part of the name, by a task among those that are
+// paused, by a tag that more than 20 tasks have.
 const ScheduleLook = 50_000
 
 // OccurrenceFilter selects occurrences of one schedule, newest first.

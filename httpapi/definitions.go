@@ -46,6 +46,7 @@ func (s *Server) definitionRoutes() {
 	serve(s, endpoint{
 		id: "definition-export", method: http.MethodGet, path: "/v1/export", scope: belfry.ScopeRead, timeout: applyTimeout,
 		summary: "Write queues, calendars, tasks, schedules, monitors and who is told of them as a manifest, without secrets",
+		doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
 	}, func(ctx context.Context, c *call, in *exporting) (belfry.Manifest, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
