@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime/pprof"
+	"strings"
 	"syscall"
 
 	"github.com/belfry-run/belfry/internal/bench"
@@ -101,6 +102,7 @@ func run(ctx context.Context) (err error) {
 		defer pprof.StopCPUProfile()
 	}
 	looks.Of = d
+	before := load()
 	pages, reads, err := bench.Pages(ctx, url, looks)
 	if err != nil {
 		return err
@@ -112,7 +114,7 @@ func run(ctx context.Context) (err error) {
 	if *again != "" {
 		conditions = "what was made before, at " + *again
 	}
-	fmt.Printf("%s\n%d schedules, %d finished jobs, %d that wait, %d monitors; each asked for %d times, one after the other\n", conditions, l.Schedules, l.Jobs, l.Live, l.Monitors, *times)
+	fmt.Printf("%s\n%d schedules, %d finished jobs, %d that wait, %d monitors; each asked for %d times, one after the other; load of the machine before and after: %s, %s\n", conditions, l.Schedules, l.Jobs, l.Live, l.Monitors, *times, before, load())
 	slowPages, err := bench.PageTable(os.Stdout, "page", pages)
 	if err != nil {
 		return err
@@ -120,4 +122,14 @@ func run(ctx context.Context) (err error) {
 	slowReads, err := bench.PageTable(os.Stdout, "read of the API", reads)
 	fmt.Printf("\n%d pages and %d reads are over %s\n", slowPages, slowReads, bench.PageLimit)
 	return err
+}
+
+// load is how many wanted the CPU on average over the last minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return minute
 }
