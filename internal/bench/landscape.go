@@ -31,6 +31,12 @@ func Large() Landscape {
 	return Landscape{Schedules: 1_000_000, Jobs: 10_000_000, Days: 30, Live: 10_000, Running: 200, Monitors: 300, Pace: 2_000}
 }
 
+// Bytes is what making it takes on disk at most, with what a database writes beside its tables meanwhile: 10 GB for the
+// large one on PostgreSQL, 5 GB of them its log, and 4 GB on SQLite.
+func (l Landscape) Bytes() int64 {
+	return 1<<30 + 1_000*int64(l.Jobs+l.Schedules+l.Live) + 1_000_000*int64(l.Monitors) + 50_000*int64(l.Pace)
+}
+
 // landTasks are what the schedules and jobs of a landscape are of, and in which queues.
 var landTasks = []struct{ name, queue string }{
 	{"backup", "default"}, {"report", "default"}, {"invoice", "billing"}, {"charge", "billing"},
@@ -48,7 +54,14 @@ const landPrefix = "land-"
 // Build makes it in an empty database. Its engine never ran: nothing is fired, and schedules that come due while it is
 // looked at stay due.
 func (l Landscape) Build(ctx context.Context, s *Site, tell func(format string, args ...any)) error {
-	err := s.With(ctx, store.Options{Keep: keepAll, SessionTTL: belfry.MaxSessionTTL.D()}, func(st *store.Store) error {
+	free, err := freeBytes(s.folder)
+	if err != nil {
+		return err
+	}
+	if need := l.Bytes(); free < need {
+		return fmt.Errorf("it takes %d MB on disk, and %s has %d MB left", need>>20, s.folder, free>>20)
+	}
+	err = s.With(ctx, store.Options{Keep: keepAll, SessionTTL: belfry.MaxSessionTTL.D()}, func(st *store.Store) error {
 		for _, step := range []struct {
 			name string
 			do   func(context.Context, *Site, *store.Store) error

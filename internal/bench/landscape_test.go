@@ -72,6 +72,20 @@ func TestALandscapeHasAllThatPagesShow(t *testing.T) {
 	})
 }
 
+func TestALandscapeThatDoesNotFitIsNotBegun(t *testing.T) {
+	s, err := SQLite("SQLite", t.TempDir(), "NORMAL").NewSite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Landscape{Jobs: 1 << 50}.Build(t.Context(), s, t.Logf)
+	if err == nil || !strings.Contains(err.Error(), "left") {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // indexesOf are all there are, with how each is made.
 func indexesOf(t *testing.T, s *Site) map[string]string {
 	t.Helper()

@@ -122,3 +122,12 @@ func fileSystem(dir string) string {
 	}
 	return fmt.Sprintf("file system %#x", fs.Type)
 }
+
+// freeBytes is how much more a folder can hold.
+func freeBytes(dir string) (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("ask how much is free in %s: %w", dir, err)
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
+}
