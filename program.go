@@ -241,7 +241,7 @@ type Sandboxed struct {
 	Isolation Isolation `json:"isolation" doc:"Tier that was applied"`
 	Layers    []string  `json:"layers,omitempty" doc:"Means that were applied, such as uid, landlock, seccomp, namespaces, memory"`
 	Missing   []string  `json:"missing,omitempty" doc:"Means that were not, and why"`
-	Network   string    `json:"network,omitempty" doc:"machine, loopback or none"`
+	Network   string    `json:"network,omitempty" doc:"guarded (the machine's, as far as its operator allows), machine (all of it), loopback or none"`
 	OOM       bool      `json:"oom,omitempty" doc:"The kernel killed one of its processes for want of memory"`
 	Usage     Usage     `json:"usage,omitzero"`
 	Outputs   []Output  `json:"outputs,omitempty" doc:"Files it left"`

@@ -30,7 +30,10 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	case err != nil && ctx.Err() == nil:
 		w.Logger.Warn("uploaded programs do not run here", "error", err)
 	case err == nil:
-		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", w.Config.AllowNetwork)
+		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", p.executor.Has().Network)
+		if why := p.executor.NoNetwork(); why != "" {
+			w.Logger.Warn("programs get no network here, though allow_network is set: nothing keeps them from private addresses; unguarded_network lets them reach all", "why", why)
+		}
 		return p
 	}
 	return &programs{}
@@ -41,9 +44,13 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
+	reach, err := w.Config.Addresses()
+	if err != nil {
+		return nil, err
+	}
 	o := program.Options{
 		StateDir: dir, Server: w.Server,
-		AllowNetwork: w.Config.AllowNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
+		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
 	}
 	if o.CacheSize == 0 {
 		o.CacheSize = -1 // none

@@ -23,18 +23,19 @@ import (
 // client. A field has one name everywhere: session_ttl in the file is
 // BELFRY_SESSION_TTL in the environment and --session-ttl on the command line.
 type Config struct {
-	Database       string            `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
-	Listen         string            `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
-	Roles          []string          `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
-	AllowCommands  bool              `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
-	RefusePrograms bool              `json:"refuse_programs" default:"false" group:"node,worker" doc:"Run no uploaded programs here. Otherwise they run in a sandbox, where it is as strong as min_isolation"`
-	MinIsolation   string            `json:"min_isolation" default:"confined" group:"node,worker" doc:"Weakest isolation under which uploaded programs run here: none, user, confined, namespaces or gvisor; a task may ask for more"`
-	AllowNetwork   bool              `json:"allow_network" default:"false" group:"node,worker" doc:"Let uploaded programs use this machine's network if their task asks for it. They then reach whatever this machine reaches"`
-	StateDir       string            `json:"state_dir" group:"node,worker" doc:"Folder for uploaded programs and results under way; default: belfry.state beside the SQLite file, /var/lib/belfry for root, or belfry in the user's cache folder"`
-	CacheSize      int64             `json:"cache_size" default:"1073741824" group:"node,worker" doc:"Bytes of uploaded programs kept for their next run"`
-	AllowAddresses []string          `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
-	Queues         map[string]int    `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
-	Labels         map[string]string `json:"labels" group:"node,worker" doc:"What this machine has that tasks may need, as name=value such as gpu=true; at most 64. On the command line also as --label, repeated"`
+	Database         string            `json:"database" default:"sqlite:belfry.db" group:"node,client" doc:"Where state is kept: sqlite:PATH, a plain path, or postgres://…; also DATABASE_URL"`
+	Listen           string            `json:"listen" default:"127.0.0.1:7420" group:"node" doc:"Address of the API"`
+	Roles            []string          `json:"roles" default:"api,engine,worker" group:"node" doc:"What this node does"`
+	AllowCommands    bool              `json:"allow_commands" default:"false" group:"node,worker" doc:"Run tasks of kind command here. Whoever may create tasks may then run any program as this user"`
+	RefusePrograms   bool              `json:"refuse_programs" default:"false" group:"node,worker" doc:"Run no uploaded programs here. Otherwise they run in a sandbox, where it is as strong as min_isolation"`
+	MinIsolation     string            `json:"min_isolation" default:"confined" group:"node,worker" doc:"Weakest isolation under which uploaded programs run here: none, user, confined, namespaces or gvisor; a task may ask for more"`
+	AllowNetwork     bool              `json:"allow_network" default:"false" group:"node,worker" doc:"Let uploaded programs use this machine's network if their task asks for it. They then reach public addresses, those of allow_addresses, and its name servers; that takes root and control groups of version 2"`
+	UnguardedNetwork bool              `json:"unguarded_network" default:"false" group:"node,worker" doc:"Let programs with the network reach all that this machine reaches, its loopback and a cloud's metadata too: where something outside keeps them from it"`
+	StateDir         string            `json:"state_dir" group:"node,worker" doc:"Folder for uploaded programs and results under way; default: belfry.state beside the SQLite file, /var/lib/belfry for root, or belfry in the user's cache folder"`
+	CacheSize        int64             `json:"cache_size" default:"1073741824" group:"node,worker" doc:"Bytes of uploaded programs kept for their next run"`
+	AllowAddresses   []string          `json:"allow_addresses" group:"node,worker" doc:"Addresses that http tasks, and programs with the network, may reach besides public ones: loopback, private, link-local, an address, or a range such as 10.1.0.0/16"`
+	Queues           map[string]int    `json:"queues" group:"node,worker" doc:"Slots on this node per queue, instead of the queue's own concurrency, as name=slots"`
+	Labels           map[string]string `json:"labels" group:"node,worker" doc:"What this machine has that tasks may need, as name=value such as gpu=true; at most 64. On the command line also as --label, repeated"`
 
 	OnlyQueues       []string        `json:"only_queues" group:"node,worker" doc:"Serve these queues and no others; default: all"`
 	Name             string          `json:"name" group:"node,worker" doc:"What this node or worker is called; default: the host's name"`

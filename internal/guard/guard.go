@@ -66,16 +66,15 @@ func denied(addr netip.Addr) (why string) {
 	return ""
 }
 
-// embeddedIPv4 is the address that a gateway would reach for addr: 6to4 and
-// NAT64 carry one. (Go takes IPv4-mapped addresses for IPv4 itself; Teredo and
-// IPv4-compatible addresses are denied as a whole.)
+// embeddedIPv4 is the address that a gateway would reach for addr. (Go takes
+// IPv4-mapped addresses for IPv4 itself; Teredo and IPv4-compatible addresses
+// are denied as a whole.)
 func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	b := addr.As16()
-	switch {
-	case sixToFour.Contains(addr):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
-	case nat64.Contains(addr):
-		return netip.AddrFrom4([4]byte(b[12:16])), true
+	for _, c := range Carriers {
+		if c.Prefix.Contains(addr) {
+			return netip.AddrFrom4([4]byte(b[c.At : c.At+4])), true
+		}
 	}
 	return netip.Addr{}, false
 }

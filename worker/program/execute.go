@@ -115,7 +115,7 @@ func (e *Executor) spec(r worker.Run, f *folder) (sandbox.Spec, error) {
 			Memory: l.Memory, PIDs: l.Processes, CPU: l.CPU, OpenFiles: l.OpenFiles,
 			FileSize: max(l.Disk, l.OutputSize, 4096), Tmp: max(l.Disk, 4096),
 		},
-		Network:  g.Network,
+		Network: g.Network, Reach: e.options.Reach, Unguarded: e.options.UnguardedNetwork,
 		Min:      least,
 		ReadOnly: []sandbox.Mount{program},
 		Writable: []sandbox.Mount{output},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,8 +31,12 @@ type Options struct {
 	// Uploader keeps what programs leave in their output folder. Default: it is
 	// told and not kept.
 	Uploader Uploader
-	// AllowNetwork lets programs reach the network whose tasks ask for it.
-	AllowNetwork bool
+	// AllowNetwork lets programs reach the network whose tasks ask for it: public
+	// addresses and those of Reach. Where the sandbox cannot keep them from others
+	// they do not get it, unless UnguardedNetwork says that they may.
+	AllowNetwork     bool
+	Reach            []netip.Prefix
+	UnguardedNetwork bool
 	// MinIsolation is the weakest that the operator accepts. Default: confined.
 	MinIsolation belfry.Isolation
 	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
@@ -61,6 +66,7 @@ type Executor struct {
 	options  Options
 	sandbox  *sandbox.Sandbox
 	tier     belfry.Isolation
+	noNet    string // why programs do not get the network, though it is allowed
 	cache    *cache
 	home     *home.Home
 	runs     atomic.Int64
@@ -122,6 +128,9 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	}
 	report := without(e.sandbox.Report(), o.Sandbox.Without)
 	e.tier = strongest(report)
+	if o.AllowNetwork && !o.UnguardedNetwork && !report.Has(sandbox.LayerEgress) {
+		e.noNet = report.Finding(sandbox.LayerEgress).Detail
+	}
 	if !e.tier.AtLeast(o.MinIsolation) {
 		want, err := sandbox.ParseTier(string(o.MinIsolation))
 		if err != nil {
@@ -157,8 +166,12 @@ func (e *Executor) Cleared() int { return e.leftOver }
 
 // Has is what this machine offers to programs.
 func (e *Executor) Has() belfry.Has {
-	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork}
+	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == ""}
 }
+
+// NoNetwork is why programs do not get the network here, though the operator
+// allows it, or nothing.
+func (e *Executor) NoNetwork() string { return e.noNet }
 
 // Close gives the executor's folder back. Nothing may run any more.
 func (e *Executor) Close() error { return e.home.Close() }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker/program"
+	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
@@ -338,7 +340,9 @@ func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
 	}{
 		{false, false, false, true}, {false, true, false, true}, {true, true, true, true}, {true, false, false, false},
 	} {
-		w := newWorld(t, func(o *program.Options) { o.AllowNetwork = c.allowed })
+		w := newWorld(t, func(o *program.Options) {
+			o.AllowNetwork, o.Reach = c.allowed, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		})
 		p := w.being(t, "call", address)
 		p.Network = c.asks
 		r := w.run(t, p)
@@ -351,6 +355,45 @@ func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
 		metadata := w.being(t, "call", "169.254.169.254:80")
 		if r := w.run(t, metadata); strings.Contains(r.out, "REACHED") {
 			t.Errorf("%+v: %+v", c, r)
+		}
+	}
+}
+
+// Where nothing keeps a program from private addresses, it gets no network
+// unless the operator says that it may have all of it.
+func TestTheNetworkFailsClosed(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	for _, unguarded := range []bool{false, true} {
+		w := newWorld(t, func(o *program.Options) {
+			o.AllowNetwork, o.UnguardedNetwork, o.Sandbox.Without = true, unguarded, []sandbox.Layer{sandbox.LayerEgress}
+		})
+		if w.exe.Has().Network != unguarded || (w.exe.NoNetwork() == "") != unguarded {
+			t.Errorf("%+v %q", w.exe.Has(), w.exe.NoNetwork())
+		}
+		p := w.being(t, "call", l.Addr().String())
+		p.Network = true
+		r := w.run(t, p)
+		if (r.Outcome == belfry.OutcomeOK) != unguarded || strings.Contains(r.out, "REACHED") != unguarded || unguarded && r.Sandboxed.Network != "machine" {
+			t.Errorf("unguarded %v: %+v", unguarded, r)
+		}
+	}
+}
+
+// Nor does it reach the loopback or the metadata by a network that is guarded.
+func TestTheNetworkIsGuarded(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	w := newWorld(t, func(o *program.Options) { o.AllowNetwork = true })
+	for _, address := range []string{l.Addr().String(), "169.254.169.254:80"} {
+		p := w.being(t, "call", address)
+		p.Network = true
+		if r := w.run(t, p); r.Sandboxed.Network != "guarded" || strings.Contains(r.out, "REACHED") {
+			t.Errorf("%s: %+v", address, r)
 		}
 	}
 }

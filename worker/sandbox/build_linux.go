@@ -130,6 +130,11 @@ func (b *building) make() error {
 	if err := b.groups.create(b.spec.Limits); err != nil {
 		return &Fault{Step: "make the control group", Err: err}
 	}
+	if dir, guarded := b.groups.by[LayerEgress]; guarded {
+		if err := newEgress(b.spec.Reach).attach(dir); err != nil {
+			return &Fault{Step: "guard the network", Err: err}
+		}
+	}
 	if b.slot.Dir != "" {
 		if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
 			return &Fault{Step: "make the folder for temporary files", Err: err}

@@ -20,10 +20,13 @@ const supervisorGroup = "belfry-supervisor"
 
 // cgroups is where groups for runs can be made.
 type cgroups struct {
-	by   map[Layer]hierarchy // LayerMemory, LayerPIDs, LayerCPU, LayerKill
+	by   map[Layer]hierarchy // LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerEgress
 	why  map[Layer]string    // why not
 	dirs []hierarchy         // the distinct ones
 }
+
+// groupLayers are those that a control group holds.
+var groupLayers = []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerEgress}
 
 // controllers are what the layers are called by the kernel.
 var controllers = map[Layer]string{LayerMemory: "memory", LayerPIDs: "pids", LayerCPU: "cpu"}
@@ -43,11 +46,13 @@ func findCgroups(trees []hierarchy) *cgroups {
 		}
 	}
 	c.why[LayerKill] = "neither a tree of version 2 with cgroup.kill nor a freezer"
+	c.why[LayerEgress] = "no tree of control groups of version 2"
 	for _, h := range trees {
 		// The kernel kills a group of version 2 by itself; a freezer only holds it still for us.
 		if h.version == 1 && slices.Contains(h.controllers, "freezer") && c.by[LayerKill].version == 0 || h.version == 2 {
 			if h.version == 2 {
 				h.own = outOfSupervisor(h.own)
+				c.by[LayerEgress], c.why[LayerEgress] = h, ""
 			}
 			c.by[LayerKill], c.why[LayerKill] = h, ""
 		}

@@ -38,9 +38,8 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 		found(LayerScope, tryScope(abi), "")
 	}
 	s.detectNamespaces(found, func(layers ...Layer) error { return s.try(ctx, layers) }, uid)
-	limits := []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill}
-	groups := s.tryAll(ctx, limits...)
-	for _, l := range limits {
+	groups := s.tryAll(ctx, groupLayers...)
+	for _, l := range groupLayers {
 		found(l, groups[l], fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
 	}
 	found(LayerGVisor, findRunsc(), "")

@@ -28,6 +28,10 @@
 // run's own init (below) ends the program; the next [Open], or the next
 // run in the same slot, clears away the rest.
 //
+// With the network, programs in the kernel judge every packet of the run's
+// control group by its destination, until the group is gone: also when the
+// worker dies first. See [Spec.Reach].
+//
 // A fault of the setting up is a [Fault], returned by [Sandbox.Start], and
 // never looks like an exit code of the program.
 //
@@ -64,6 +68,5 @@
 //
 // Not limited are the bytes of a writable folder in all, only those of each
 // file: give it a file system or a quota of its own. Kernel faults are beyond all tiers but
-// gvisor, and so are the addresses that a program with [Spec.Network] reaches,
-// that of a cloud's metadata among them.
+// gvisor.
 package sandbox

@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 			beContainer(os.Args[2:])
 		case "contained":
 			beContained(os.Args[2:])
+		case "wire":
+			beOnWire(os.Args[2:])
 		case "guard":
 			beGuard()
 		case "make-ready":

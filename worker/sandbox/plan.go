@@ -27,6 +27,7 @@ func choose(r Report, without []Layer, s Spec) (plan, error) {
 	p.tier = strongest(r.Has)
 	for _, f := range r.Findings {
 		switch {
+		case !s.wants(f.Layer):
 		case f.OK && useful(f.Layer, p.tier):
 			p.layers = append(p.layers, f.Layer)
 		case !f.OK:
@@ -38,6 +39,9 @@ func choose(r Report, without []Layer, s Spec) (plan, error) {
 	}
 	return p, p.suits(r, s)
 }
+
+// wants tells if a layer has anything to do in a run.
+func (s Spec) wants(l Layer) bool { return l != LayerEgress || s.Network && !s.Unguarded }
 
 // useful tells if a layer is used at a tier. Below namespaces a user namespace
 // would only take away what seccomp and Landlock need.
@@ -53,7 +57,7 @@ func useful(l Layer, t Tier) bool {
 func (p plan) suits(r Report, s Spec) error {
 	for _, l := range s.Need {
 		if !p.has(l) {
-			why := r.finding(l).Detail
+			why := r.Finding(l).Detail
 			if why == "" {
 				why = "not used at tier " + p.tier.String()
 			}
@@ -62,6 +66,9 @@ func (p plan) suits(r Report, s Spec) error {
 	}
 	if !s.Network && p.tier < Namespaces && !p.has(LayerSeccomp) {
 		return &Refusal{"it must not have the network, and this machine cannot withhold it: " + r.Why(Confined)}
+	}
+	if s.wants(LayerEgress) && !p.has(LayerEgress) {
+		return &Refusal{fmt.Sprintf("it must reach public addresses only, and this machine cannot keep it from others: egress (%s)", r.Finding(LayerEgress).Detail)}
 	}
 	for _, m := range slices.Concat(s.ReadOnly, s.Writable) {
 		if m.Source != m.Target && p.tier < Namespaces {
@@ -74,6 +81,8 @@ func (p plan) suits(r Report, s Spec) error {
 // network is what the program has of it.
 func (p plan) network(asked bool) string {
 	switch {
+	case p.has(LayerEgress):
+		return "guarded"
 	case asked:
 		return "machine"
 	case p.tier >= Namespaces:

@@ -10,7 +10,7 @@ import (
 
 // machine is a report in which some layers work.
 func machine(works ...Layer) (r Report) {
-	for _, l := range []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerGVisor} {
+	for _, l := range []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerEgress, LayerGVisor} {
 		f := Finding{Layer: l, OK: slices.Contains(works, l)}
 		if !f.OK {
 			f.Detail = "no " + string(l)
@@ -65,7 +65,9 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		"a layer that is there":       {works: append(confined, LayerMemory), spec: Spec{Need: []Layer{LayerMemory}}},
 		"a layer that is not used":    {works: append(confined, LayerUserNS), spec: Spec{Need: []Layer{LayerUserNS}}, says: "not used at tier confined"},
 		"no way to withhold sockets":  {works: []Layer{LayerUID}, says: "it must not have the network"},
-		"sockets are wanted":          {works: []Layer{LayerUID}, spec: Spec{Network: true}},
+		"sockets are wanted":          {works: []Layer{LayerUID}, spec: Spec{Network: true, Unguarded: true}},
+		"nothing guards them":         {works: confined, spec: Spec{Network: true}, says: "it must reach public addresses only, and this machine cannot keep it from others: egress (no egress)"},
+		"something does":              {works: append(confined, LayerEgress), spec: Spec{Network: true}},
 		"a filter withholds sockets":  {works: []Layer{LayerUID, LayerSeccomp}},
 		"a place that cannot be made": {works: confined, spec: Spec{ReadOnly: []Mount{{"/a", "/b"}}}, says: "it wants /a at /b"},
 	} {

@@ -41,7 +41,8 @@ type Applied struct {
 	// UID and GID are those of the program on the machine. Inside it may see others.
 	UID int `json:"uid"`
 	GID int `json:"gid"`
-	// Network is "machine", "loopback" (of its own) or "none".
+	// Network is "guarded" (the machine's, see [Spec.Reach]), "machine" (all that
+	// it reaches), "loopback" (of its own) or "none".
 	Network string  `json:"network"`
 	Limits  []Limit `json:"limits"`
 	// Missing are the layers which were not applied, and why.

@@ -28,7 +28,7 @@ func Open(context.Context, Options) (*Sandbox, error) { return &Sandbox{}, nil }
 func Detect(context.Context, Options) (Report, error) { return report(), nil }
 
 func report() (r Report) {
-	for _, l := range []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerGVisor} {
+	for _, l := range []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerEgress, LayerGVisor} {
 		r.Findings = append(r.Findings, Finding{Layer: l, Detail: "there is no isolation on " + runtime.GOOS + " yet, only on Linux"})
 	}
 	return r

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -49,6 +50,13 @@ type Spec struct {
 	// of its own at tier namespaces, and below it, by seccomp, no socket at all.
 	// Where neither works a run without network is refused.
 	Network bool
+	// Reach is what it reaches with the network besides public addresses and
+	// the name servers of the machine, as [guard.Check] reads it. Where
+	// LayerEgress does not work a run with the network is refused.
+	Reach []netip.Prefix
+	// Unguarded lets it reach all that the machine does: its loopback, its
+	// neighbours, and the service of a cloud that gives away its credentials.
+	Unguarded bool
 	// Min is the tier below which the run is refused.
 	Min Tier
 	// Need are layers without which it is refused besides, such as LayerMemory.

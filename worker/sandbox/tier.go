@@ -61,6 +61,7 @@ const (
 	LayerPIDs       Layer = "pids"       // control group: processes and threads
 	LayerCPU        Layer = "cpu"        // control group: share of processors
 	LayerKill       Layer = "kill"       // control group: all of its processes at once
+	LayerEgress     Layer = "egress"     // control group: with the machine's network only the addresses that are allowed
 	LayerGVisor     Layer = "gvisor"     // runsc
 )
 
@@ -78,13 +79,13 @@ type Report struct {
 }
 
 // Has tells if a layer works.
-func (r Report) Has(l Layer) bool { return r.finding(l).OK }
+func (r Report) Has(l Layer) bool { return r.Finding(l).OK }
 
 // Why says why a tier does not work here, or nothing.
 func (r Report) Why(t Tier) string {
 	var missing []string
 	for _, l := range lacks(t, r.Has) {
-		f := r.finding(l)
+		f := r.Finding(l)
 		if f.Detail == "" {
 			f.Detail = "not tried"
 		}
@@ -93,7 +94,8 @@ func (r Report) Why(t Tier) string {
 	return strings.Join(missing, "; ")
 }
 
-func (r Report) finding(l Layer) Finding {
+// Finding is what was found out about a layer.
+func (r Report) Finding(l Layer) Finding {
 	for _, f := range r.Findings {
 		if f.Layer == l {
 			return f

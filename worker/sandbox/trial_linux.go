@@ -26,9 +26,10 @@ func tryOut(s *setup) (broken []string) {
 	check(LayerSeccomp, trySeccomp)
 	check(LayerLandlock, tryLandlock)
 	check(LayerNamespaces, tryNamespaces)
-	for _, l := range []Layer{LayerMemory, LayerPIDs, LayerCPU, LayerKill} {
+	for _, l := range groupLayers {
 		check(l, func() error { return tryMember(s.CgroupName) })
 	}
+	check(LayerEgress, tryEgress)
 	return broken
 }
 
@@ -92,4 +93,30 @@ func tryMember(name string) error {
 		err = errors.New("the control group was not joined")
 	}
 	return err
+}
+
+// tryEgress wants the loopback, which every machine has and the guard shuts.
+func tryEgress() error {
+	for family, address := range map[int]unix.Sockaddr{
+		unix.AF_INET:  &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}},
+		unix.AF_INET6: &unix.SockaddrInet6{Port: 9, Addr: [16]byte{15: 1}},
+	} {
+		fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if errors.Is(err, unix.EAFNOSUPPORT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		sent := unix.Sendto(fd, []byte{0}, 0, address)
+		connected := unix.Connect(fd, address)
+		_ = unix.Close(fd)
+		if family == unix.AF_INET6 && errors.Is(sent, unix.EADDRNOTAVAIL) {
+			sent = unix.EPERM // IPv6 is switched off
+		}
+		if !errors.Is(sent, unix.EPERM) || !errors.Is(connected, unix.EPERM) {
+			return fmt.Errorf("an address that is shut answers %w to a packet and %w to connecting", sent, connected)
+		}
+	}
+	return nil
 }

@@ -47,6 +47,7 @@ securityContext:
 {{- define "belfry.programEnv" -}}
 - {name: BELFRY_MIN_ISOLATION, value: {{ .minIsolation | quote }}}
 - {name: BELFRY_ALLOW_NETWORK, value: {{ .allowNetwork | quote }}}
+- {name: BELFRY_UNGUARDED_NETWORK, value: {{ .unguardedNetwork | quote }}}
 {{- end }}
 
 {{- define "belfry.queuesEnv" -}}

@@ -1,0 +1,241 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// Registers of the programs. R0 to R5 are lost with every call.
+const (
+	regContext = asm.R6
+	regHigh    = asm.R7 // an IPv4 address, or the first half of an IPv6 one
+	regLow     = asm.R8 // its second half
+	regPort    = asm.R9 // 0: not known
+)
+
+// Where every program ends.
+const (
+	passes  = "passes"
+	refused = "refused"
+)
+
+// code is a program on its way.
+type code struct {
+	egress
+	asm.Instructions
+	labels int
+}
+
+func (c *code) add(i ...asm.Instruction) { c.Instructions = append(c.Instructions, i...) }
+
+func (c *code) label() string {
+	c.labels++
+	return fmt.Sprint("label", c.labels)
+}
+
+// mark is where a label leads. It does nothing.
+func (c *code) mark(label string) { c.add(asm.Mov.Reg(regHigh, regHigh).WithSymbol(label)) }
+
+func (c *code) end() asm.Instructions {
+	c.add(
+		asm.Mov.Imm(asm.R0, 1).WithSymbol(passes), asm.Return(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol(refused), asm.Return(),
+	)
+	return c.Instructions
+}
+
+// connect4 is for struct bpf_sock_addr.
+func (e egress) connect4() asm.Instructions {
+	c := &code{egress: e}
+	c.add(
+		asm.LoadMem(regHigh, asm.R1, 4, asm.Word), asm.HostTo(asm.BE, regHigh, asm.Word),
+		asm.LoadMem(regPort, asm.R1, 24, asm.Word), asm.HostTo(asm.BE, regPort, asm.Half),
+	)
+	c.judge4()
+	return c.end()
+}
+
+func (e egress) connect6() asm.Instructions {
+	c := &code{egress: e}
+	for half, reg := range []asm.Register{regHigh, regLow} {
+		at := int16(8 + 8*half)
+		c.add(
+			asm.LoadMem(reg, asm.R1, at, asm.Word), asm.HostTo(asm.BE, reg, asm.Word), asm.LSh.Imm(reg, 32),
+			asm.LoadMem(asm.R2, asm.R1, at+4, asm.Word), asm.HostTo(asm.BE, asm.R2, asm.Word), asm.Or.Reg(reg, asm.R2),
+		)
+	}
+	c.add(asm.LoadMem(regPort, asm.R1, 24, asm.Word), asm.HostTo(asm.BE, regPort, asm.Half))
+	c.judge6()
+	return c.end()
+}
+
+// Places on the stack.
+const (
+	header = -40
+	port   = -48
+)
+
+// packets is for struct __sk_buff, which begins with the IP header.
+//
+// Only protocols that programs need pass, and no header in between: a packet
+// that names a route goes elsewhere than its destination says.
+func (e egress) packets() asm.Instructions {
+	c := &code{egress: e}
+	c.add(asm.Mov.Reg(regContext, asm.R1), asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(regPort, 0))
+	c.read(header, 20, refused)
+	c.add(
+		asm.LoadMem(asm.R1, asm.R10, header, asm.Byte),
+		asm.JEq.Imm(asm.R1, 0x45, "ipv4"), // version 4, without options
+		asm.RSh.Imm(asm.R1, 4),
+		asm.JNE.Imm(asm.R1, 6, refused),
+		asm.Mov.Imm(asm.R2, 0),
+	)
+	c.read(header, 40, refused)
+	c.add(
+		asm.LoadMem(regHigh, asm.R10, header+24, asm.DWord), asm.HostTo(asm.BE, regHigh, asm.DWord),
+		asm.LoadMem(regLow, asm.R10, header+32, asm.DWord), asm.HostTo(asm.BE, regLow, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R10, header+6, asm.Byte),
+	)
+	c.protocols("judge6", unix.IPPROTO_ICMPV6, unix.IPPROTO_FRAGMENT)
+	c.readPort(40, "judge6")
+	c.mark("judge6")
+	c.judge6()
+
+	c.add(
+		asm.LoadMem(regHigh, asm.R10, header+16, asm.Word).WithSymbol("ipv4"), asm.HostTo(asm.BE, regHigh, asm.Word),
+		asm.LoadMem(asm.R1, asm.R10, header+9, asm.Byte),
+	)
+	c.protocols("judge4", unix.IPPROTO_ICMP)
+	c.add(
+		asm.LoadMem(asm.R1, asm.R10, header+6, asm.Half), asm.HostTo(asm.BE, asm.R1, asm.Half), asm.And.Imm(asm.R1, 0x1fff),
+		asm.JNE.Imm(asm.R1, 0, "judge4"), // a later fragment has no port
+	)
+	c.readPort(20, "judge4")
+	c.mark("judge4")
+	c.judge4()
+	return c.end()
+}
+
+// read copies size bytes of the packet, from the place in R2.
+func (c *code) read(to int16, size int32, otherwise string) {
+	c.add(
+		asm.Mov.Reg(asm.R1, regContext),
+		asm.Mov.Reg(asm.R3, asm.R10), asm.Add.Imm(asm.R3, int32(to)),
+		asm.Mov.Imm(asm.R4, size),
+		asm.FnSkbLoadBytes.Call(),
+		asm.JNE.Imm(asm.R0, 0, otherwise),
+	)
+}
+
+// readPort is the destination's, behind the IP header.
+func (c *code) readPort(headerSize int32, otherwise string) {
+	c.add(asm.Mov.Imm(asm.R2, headerSize+2))
+	c.read(port, 2, otherwise)
+	c.add(asm.LoadMem(regPort, asm.R10, port, asm.Half), asm.HostTo(asm.BE, regPort, asm.Half))
+}
+
+// protocols goes on for TCP and UDP, jumps for those without ports, and refuses all others.
+func (c *code) protocols(portless string, protocols ...int32) {
+	for _, p := range protocols {
+		c.add(asm.JEq.Imm(asm.R1, p, portless))
+	}
+	next := c.label()
+	c.add(asm.JEq.Imm(asm.R1, unix.IPPROTO_TCP, next), asm.JNE.Imm(asm.R1, unix.IPPROTO_UDP, refused))
+	c.mark(next)
+}
+
+func (c *code) judge4() {
+	for _, a := range c.names {
+		if a.Is4() {
+			c.nameServer(func(otherwise string) { c.unless4(regHigh, netip.PrefixFrom(a, 32), otherwise) })
+		}
+	}
+	c.rules4(regHigh, passes)
+}
+
+func (c *code) judge6() {
+	for _, a := range c.names {
+		if a.Is6() {
+			c.nameServer(func(otherwise string) { c.unless6(netip.PrefixFrom(a, 128), otherwise) })
+		}
+	}
+	for _, carrier := range guard.Carriers {
+		next := c.label()
+		c.unless6(carrier.Prefix, next)
+		reg, right := regHigh, 32-8*carrier.At
+		if carrier.At >= 8 {
+			reg, right = regLow, right+64
+		}
+		c.add(asm.Mov.Reg(asm.R3, reg), asm.RSh.Imm(asm.R3, int32(right)), asm.LSh.Imm(asm.R3, 32), asm.RSh.Imm(asm.R3, 32))
+		if carrier.Alone {
+			c.rules4(asm.R3, passes)
+		} else {
+			c.rules4(asm.R3, next)
+		}
+		c.mark(next)
+	}
+	c.rules(c.ipv6, passes, c.unless6)
+}
+
+// rules4 goes on at allowed, or refuses.
+func (c *code) rules4(address asm.Register, allowed string) {
+	c.rules(c.ipv4, allowed, func(p netip.Prefix, otherwise string) { c.unless4(address, p, otherwise) })
+}
+
+// rules end with the first that holds every address: what is behind could not
+// be reached, and the kernel takes no such program.
+func (c *code) rules(rules []guard.Rule, allowed string, unless func(netip.Prefix, string)) {
+	for _, r := range rules {
+		next, end := c.label(), refused
+		if r.Allow {
+			end = allowed
+		}
+		unless(r.Prefix, next)
+		c.add(asm.Ja.Label(end))
+		if r.Prefix.Bits() == 0 {
+			return
+		}
+		c.mark(next)
+	}
+}
+
+// dnsPort is all that a name server may be asked at.
+const dnsPort = 53
+
+func (c *code) nameServer(unless func(otherwise string)) {
+	next := c.label()
+	unless(next)
+	c.add(asm.JEq.Imm(regPort, dnsPort, passes))
+	c.mark(next)
+}
+
+// unless4 jumps when the address is not in the range.
+func (c *code) unless4(address asm.Register, p netip.Prefix, otherwise string) {
+	b := p.Addr().As4()
+	c.unlessBits(address, uint64(binary.BigEndian.Uint32(b[:])), 32, p.Bits(), otherwise)
+}
+
+func (c *code) unless6(p netip.Prefix, otherwise string) {
+	b := p.Addr().As16()
+	c.unlessBits(regHigh, binary.BigEndian.Uint64(b[:8]), 64, min(p.Bits(), 64), otherwise)
+	c.unlessBits(regLow, binary.BigEndian.Uint64(b[8:]), 64, max(p.Bits()-64, 0), otherwise)
+}
+
+// unlessBits compares the first bits of a number of so many.
+func (c *code) unlessBits(reg asm.Register, want uint64, of, bits int, otherwise string) {
+	if bits == 0 {
+		return
+	}
+	right := of - bits
+	c.add(
+		asm.Mov.Reg(asm.R1, reg), asm.RSh.Imm(asm.R1, int32(right)),
+		asm.LoadImm(asm.R2, int64(want>>right), asm.DWord),
+		asm.JNE.Reg(asm.R1, asm.R2, otherwise),
+	)
+}

@@ -1,0 +1,97 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/internal/guard"
+)
+
+// egress is what a program reaches that has the machine's network: what
+// [guard.Check] lets through, and the machine's name servers at their port.
+//
+// Its control group sees to that, by programs in the kernel. One judges every
+// packet that leaves a socket of the group, so it does not matter by which call
+// or protocol the packet came to be, nor what the program changes in its
+// memory meanwhile. The others judge connecting: a connection whose packets are
+// dropped would only fail after minutes.
+type egress struct {
+	ipv4, ipv6 []guard.Rule
+	names      []netip.Addr
+}
+
+func newEgress(reach []netip.Prefix) egress {
+	ipv4, ipv6 := guard.Rules(reach)
+	return egress{ipv4, ipv6, nameServers("/etc/resolv.conf")}
+}
+
+// mostNames is how many name servers the C libraries ask.
+const mostNames = 3
+
+// nameServers are those that a program asks, as [resolve] shows it that file.
+// They may stand in a range that is shut: in most clouds they do.
+func nameServers(file string) (names []netip.Addr) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan() && len(names) < mostNames; {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 || words[0] != "nameserver" {
+			continue
+		}
+		if a, err := netip.ParseAddr(words[1]); err == nil {
+			names = append(names, a.WithZone("").Unmap())
+		}
+	}
+	return names
+}
+
+// hook is one place in the kernel where a group is asked.
+type hook struct {
+	kind ebpf.ProgramType
+	at   ebpf.AttachType
+	code func(egress) asm.Instructions
+}
+
+var hooks = []hook{
+	{ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, egress.packets},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, egress.connect4},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, egress.connect6},
+}
+
+// attach guards a group of version 2, until it is removed: also when the worker
+// is gone before its program.
+func (e egress) attach(dir string) error {
+	group, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		err = errors.Join(err, e.hang(group, h))
+	}
+	return errors.Join(err, group.Close())
+}
+
+func (e egress) hang(group *os.File, h hook) error {
+	p, err := h.load(e)
+	if err != nil {
+		return err
+	}
+	// Besides those of the groups above, all of which must agree.
+	err = link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(group.Fd()), Program: p, Attach: h.at, Flags: unix.BPF_F_ALLOW_MULTI})
+	return errors.Join(err, p.Close())
+}
+
+func (h hook) load(e egress) (*ebpf.Program, error) {
+	return ebpf.NewProgram(&ebpf.ProgramSpec{Name: "belfry_egress", Type: h.kind, AttachType: h.at, Instructions: h.code(e)})
+}
