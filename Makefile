@@ -24,7 +24,7 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what the tests need and is missing (Debian packages: postgresql, faketime, chromium, gcc)
+setup: ## Install what the tests need and is missing (Debian packages: postgresql, faketime, chromium, gcc, runsc)
 	@internal/e2e/setup.sh
 	@ui/setup.sh
 	@worker/sandbox/setup.sh

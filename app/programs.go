@@ -52,6 +52,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 		StateDir: dir, Server: w.Server,
 		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
 	}
+	o.Sandbox.Runsc = w.Config.Runsc
 	if o.CacheSize == 0 {
 		o.CacheSize = -1 // none
 	}

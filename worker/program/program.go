@@ -42,7 +42,8 @@ type Options struct {
 	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
 	// Negative: none are. Default: 1 GiB.
 	CacheSize int64
-	// Sandbox is set in tests. Its StateDir defaults to a folder below StateDir.
+	// Sandbox has what else the sandbox needs. Its StateDir defaults to a folder
+	// below StateDir.
 	Sandbox sandbox.Options
 }
 

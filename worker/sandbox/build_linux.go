@@ -32,7 +32,9 @@ type building struct {
 // build does everything up to the program's first instruction.
 func (b *building) build(ctx context.Context, trial bool) (message, error) {
 	defer func() { closeAll(b.pass) }()
-	b.describe(trial)
+	if err := b.describe(trial); err != nil {
+		return message{}, err
+	}
 	if err := b.slot.write(); err != nil {
 		return message{}, err
 	}
@@ -45,8 +47,9 @@ func (b *building) build(ctx context.Context, trial bool) (message, error) {
 	return b.launch(ctx)
 }
 
-func (b *building) hasUID() bool { return b.plan.has(LayerUID) }
-func (b *building) hasNS() bool  { return b.plan.has(LayerNamespaces) }
+func (b *building) hasUID() bool    { return b.plan.has(LayerUID) }
+func (b *building) hasNS() bool     { return b.plan.has(LayerNamespaces) }
+func (b *building) hasGVisor() bool { return b.plan.has(LayerGVisor) }
 
 // uid is the program's user on the machine.
 func (b *building) uid() int {
@@ -57,7 +60,10 @@ func (b *building) uid() int {
 }
 
 // describe says what will be made, and how the copy is to set itself up.
-func (b *building) describe(trial bool) {
+func (b *building) describe(trial bool) error {
+	if b.hasGVisor() && b.spec.Limits.PIDs > 0 {
+		b.spec.Limits.PIDs += gvisorProcesses
+	}
 	name := "belfry-run-" + b.slot.ID
 	b.groups = b.sandbox.groups.paths(name, b.plan.has)
 	b.slot.Groups = b.groups.dirs
@@ -102,6 +108,10 @@ func (b *building) describe(trial bool) {
 		tmpLimit.By = "tmpfs"
 	}
 	b.limits = append(b.limits, tmpLimit)
+	if b.hasGVisor() {
+		return b.gvisorSetup()
+	}
+	return nil
 }
 
 // rules are Landlock's. Inside a root of its own the paths are those of the
@@ -165,6 +175,9 @@ func (b *building) openFiles() (err error) {
 	}
 	for _, m := range b.spec.Writable {
 		binds = append(binds, bind{Mount: m, Writable: true})
+	}
+	if b.hasGVisor() {
+		binds = b.gvisorBinds(binds)
 	}
 	for _, d := range devices {
 		binds = append(binds, bind{Mount: Mount{d, d}, Writable: true, Device: true})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,7 +41,8 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 	for _, l := range groupLayers {
 		found(l, groups[l], fmt.Sprintf("cgroup v%d", s.groups.by[l].version))
 	}
-	found(LayerGVisor, findRunsc(), "")
+	err = s.tryGVisor(ctx, r.Has)
+	found(LayerGVisor, err, s.runsc)
 	r.Tier = strongest(r.Has)
 	return r
 }
@@ -133,14 +133,4 @@ func tryScope(abi int) error {
 		return fmt.Errorf("version %d of Landlock; it takes 6, which Linux 6.12 has", abi)
 	}
 	return nil
-}
-
-// findRunsc never finds a layer that works: a machine with gVisor must not
-// lose the tiers that do.
-func findRunsc() error {
-	path, err := exec.LookPath("runsc")
-	if err != nil {
-		return errors.New("runsc is not in PATH (https://gvisor.dev/docs/user_guide/install)")
-	}
-	return fmt.Errorf("%s is there, but running programs by it is not built yet", path)
 }

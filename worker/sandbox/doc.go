@@ -11,7 +11,7 @@
 //	user        + a user id that nothing else on the machine has
 //	confined    + Landlock and seccomp: only the files it was given, no way to other processes
 //	namespaces  + its own root (read-only), /tmp (of limited size), processes, network, IPC, host name
-//	gvisor      a kernel of its own in user space, by runsc: looked for, not built yet, so always refused
+//	gvisor      + a kernel of its own in user space, by runsc, where [Options.Runsc] points to it
 //
 // A run uses every layer that works. What it must have at least is
 // [Spec.Min] and [Spec.Need]; below that it is refused, never weakened.

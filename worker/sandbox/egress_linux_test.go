@@ -37,7 +37,7 @@ func TestRootGuardsTheNetwork(t *testing.T) {
 		{how: "with all of IPv4", reach: allow(t, "0.0.0.0/0"), network: "guarded", want: slices.Concat(public, names, private, loopback4)},
 		{how: "unguarded", unguarded: true, network: "machine", want: all},
 	}
-	inEach(t, sandbox.User, func(t *testing.T, w world) {
+	alsoInGVisor(t, sandbox.User, func(t *testing.T, w world) {
 		var specs []sandbox.Spec
 		for _, c := range cases {
 			a := w.attack("reach", all...)

@@ -38,7 +38,7 @@ func isRefusal(err error) bool {
 }
 
 func TestHowAProgramEndsIsTold(t *testing.T) {
-	inEach(t, sandbox.None, func(t *testing.T, w world) {
+	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 		if r := w.attack("exit", "7").run(t, w); r.ExitCode != 7 || r.Signal != "" || r.OOM {
 			t.Errorf("%+v", r)
 		}
@@ -126,7 +126,7 @@ func TestALargeSetup(t *testing.T) {
 }
 
 func TestASignalReachesTheProgram(t *testing.T) {
-	inEach(t, sandbox.None, func(t *testing.T, w world) {
+	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 		a := w.attack("term")
 		out, in := io.Pipe()
 		a.Stdout = in
@@ -199,7 +199,7 @@ func TestOutputWithoutEnd(t *testing.T) {
 func TestOrphansDoNotSurvive(t *testing.T) {
 	for _, how := range []string{"stay", "end"} {
 		t.Run(how, func(t *testing.T) {
-			inEach(t, sandbox.None, func(t *testing.T, w world) {
+			alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 				mark := rand.Text()
 				a := w.attack("orphan", mark, "3", how)
 				out, in := io.Pipe()
@@ -296,7 +296,7 @@ func beWorker(args []string) {
 // A worker that gets SIGKILL can do nothing. The kernel or the run's init ends
 // the program, and the next worker removes what is left.
 func TestAKilledWorkerLeavesNothing(t *testing.T) {
-	inEach(t, sandbox.None, func(t *testing.T, w world) {
+	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 		mark := rand.Text()
 		a := w.attack("orphan", mark, "3", "stay")
 		a.Stdout, a.Stderr = nil, nil

@@ -36,7 +36,7 @@ func TestSecretsCannotBeRead(t *testing.T) {
 }
 
 func TestNothingOutsideCanBeWritten(t *testing.T) {
-	inEach(t, promised(), func(t *testing.T, w world) {
+	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		w.attack("write", secret(t), "/etc/hostile", "/usr/bin/hostile", hostile, "/proc/self/oom_score_adj.", "/proc/sys/kernel/core_pattern", "/sys/kernel/mm/ksm/run", "/dev/sda", "/dev/vda").holds(t, w, 9)
 		w.attack("create-in", "/", "/etc", "/usr", filepath.Dir(hostile), "/dev", "/proc", "/sys/fs/cgroup", "/sys/fs/cgroup/unified").holds(t, w, 8)
 	})
@@ -233,7 +233,7 @@ func TestItCannotBecomeMore(t *testing.T) {
 		}
 		defer func() { _ = syscall.Setgroups(before) }()
 	}
-	inEach(t, promised(), func(t *testing.T, w world) {
+	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		w.attack("escalate").holds(t, w, 5)
 	})
 }
@@ -264,7 +264,7 @@ func TestSetuidProgramsGiveNothing(t *testing.T) {
 // The program's folder is written to by it and read by the worker: what is in it must not lead
 // either of them out.
 func TestLinksDoNotLeadOut(t *testing.T) {
-	inEach(t, promised(), func(t *testing.T, w world) {
+	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		token := secret(t)
 		before := stat(t, token)
 		work := filepath.Join(public(t), "work")

@@ -32,6 +32,10 @@ func Init() {
 	case setupName:
 		runSetup()
 	}
+	if len(os.Args) == 2 && os.Args[1] == trialName {
+		fmt.Print(kernel())
+		os.Exit(0)
+	}
 }
 
 // reaper is the init of a run: parent of the program, and of all that the
@@ -128,7 +132,11 @@ func (r *reaper) obey(control io.ByteReader) {
 func (r *reaper) signal(s syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.child != 0 {
+	switch {
+	case r.child == 0:
+	case r.setup.has(LayerGVisor):
+		gvisorSignal(s)
+	default:
 		_ = unix.Kill(-r.child, s)
 	}
 }
@@ -150,7 +158,10 @@ func (r *reaper) reap() ending {
 			r.mu.Lock()
 			r.child = 0
 			r.mu.Unlock()
-			end = ending{status, time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano()), int64(usage.Maxrss) << 10}
+			end = ending{Status: status, User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()), MaxRSS: int64(usage.Maxrss) << 10}
+			if r.setup.has(LayerGVisor) && status.Exited() {
+				end.Status, end.Failed = gvisorStatus(status)
+			}
 		}
 		if r.child == 0 {
 			r.killAll() // again after each: a dead one's children are ours now

@@ -41,7 +41,7 @@ func wantUnlimited(t *testing.T, w world, name string) {
 }
 
 func TestAMemoryBombStops(t *testing.T) {
-	inEach(t, sandbox.None, func(t *testing.T, w world) {
+	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 		a := w.attack("memory")
 		a.Limits.Memory = 64 << 20
 		r := a.run(t, w)

@@ -114,6 +114,11 @@ func (b *becoming) furnish(root string, trees []int) error {
 	if err := unix.Mount("tmpfs", at("tmp"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, b.tmpOptions()); err != nil {
 		return &Fault{Step: "mount", Text: "/tmp", Err: err}
 	}
+	if b.has(LayerGVisor) {
+		if err := b.furnishGVisor(at); err != nil {
+			return &Fault{Step: "mount", Err: err}
+		}
+	}
 	for i, m := range b.Mounts {
 		if err := mountPoint(at(m.Target), trees[i]); err != nil {
 			return &Fault{Step: "mount", Text: m.Target, Err: err}
@@ -126,13 +131,17 @@ func (b *becoming) furnish(root string, trees []int) error {
 	}
 	// Inside a container that hides parts of its own /proc a fresh one is
 	// forbidden. Most programs can do without.
-	err := unix.Mount("proc", at("proc"), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "hidepid=2")
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	if !b.has(LayerGVisor) { // which maps users for its processes there
+		flags |= unix.MS_RDONLY
+	}
+	err := unix.Mount("proc", at("proc"), "proc", flags, "hidepid=2")
 	if err != nil {
 		b.done.Proc = err.Error()
 	} else if err := hide(at); err != nil {
 		return &Fault{Step: "mount", Text: "/proc", Err: err}
 	}
-	return b.decorate(at)
+	return b.decorate(func(p string) string { return at(b.Inside + p) })
 }
 
 // hide covers what /proc tells everybody about the machine and its kernel.
@@ -172,8 +181,8 @@ func mountPoint(name string, tree int) error {
 // given.
 func (b *becoming) decorate(at func(string) string) error {
 	for name, target := range map[string]string{
-		"dev/fd": "/proc/self/fd", "dev/stdin": "/proc/self/fd/0", "dev/stdout": "/proc/self/fd/1", "dev/stderr": "/proc/self/fd/2",
-		"dev/shm": "../tmp", // one limit for both
+		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
+		"/dev/shm": "../tmp", // one limit for both
 	} {
 		if err := os.Symlink(target, at(name)); err != nil {
 			return &Fault{Step: "mount", Err: err}
@@ -200,7 +209,7 @@ func (b *becoming) decorate(at func(string) string) error {
 
 func (b *becoming) given(name string) bool {
 	for _, m := range b.Mounts {
-		if inside(name, m.Target) {
+		if inside(b.Inside+name, m.Target) {
 			return true
 		}
 	}

@@ -121,7 +121,7 @@ func TestOutputThatCannotBeTaken(t *testing.T) {
 
 // What a program really leaves, with all its tricks.
 func TestTheWorkerReadsWhatAProgramLeft(t *testing.T) {
-	inEach(t, promised(), func(t *testing.T, w world) {
+	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		token := secret(t)
 		out := filepath.Join(public(t), "out")
 		must(t, os.Mkdir(out, 0o755))

@@ -44,11 +44,14 @@ func choose(r Report, without []Layer, s Spec) (plan, error) {
 func (s Spec) wants(l Layer) bool { return l != LayerEgress || s.Network && !s.Unguarded }
 
 // useful tells if a layer is used at a tier. Below namespaces a user namespace
-// would only take away what seccomp and Landlock need.
+// would only take away what seccomp and Landlock need. In gVisor no process of
+// the program is one of the machine's, and runsc has filters of its own.
 func useful(l Layer, t Tier) bool {
 	switch l {
 	case LayerUserNS, LayerNamespaces:
-		return t == Namespaces
+		return t >= Namespaces
+	case LayerSeccomp, LayerLandlock, LayerScope:
+		return t < GVisor
 	}
 	return true
 }

@@ -40,7 +40,8 @@ func TestTheTierIsWhatIsPromised(t *testing.T) {
 		"namespaces in one of users":   {[]Layer{LayerNamespaces, LayerSeccomp, LayerUserNS}, Namespaces},
 		"namespaces of root":           {[]Layer{LayerNamespaces, LayerSeccomp, LayerUID}, Namespaces},
 		"a user namespace and no more": {[]Layer{LayerUserNS, LayerSeccomp}, None},
-		"gvisor":                       {[]Layer{LayerGVisor}, GVisor},
+		"gvisor alone":                 {[]Layer{LayerGVisor}, None},
+		"gvisor":                       {[]Layer{LayerGVisor, LayerNamespaces, LayerUserNS, LayerUID}, GVisor},
 	} {
 		if got := machine(c.works...).Tier; got != c.want {
 			t.Errorf("%s: %s instead of %s", name, got, c.want)
@@ -59,7 +60,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		"as it comes":                 {works: confined},
 		"no more than asked":          {works: confined, spec: Spec{Min: Confined}},
 		"more than there is":          {works: confined, spec: Spec{Min: Namespaces}, says: "it needs isolation namespaces and this machine has confined: namespaces (no namespaces); userns (no userns)"},
-		"gvisor":                      {works: confined, spec: Spec{Min: GVisor}, says: "gvisor (no gvisor)"},
+		"gvisor":                      {works: confined, spec: Spec{Min: GVisor}, says: "gvisor (no gvisor); namespaces (no namespaces)"},
 		"switched off":                {works: confined, without: []Layer{LayerLandlock}, spec: Spec{Min: Confined}, says: "landlock (switched off by the operator)"},
 		"a layer besides":             {works: confined, spec: Spec{Need: []Layer{LayerMemory}}, says: "it needs memory: no memory"},
 		"a layer that is there":       {works: append(confined, LayerMemory), spec: Spec{Need: []Layer{LayerMemory}}},

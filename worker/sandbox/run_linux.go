@@ -171,9 +171,12 @@ func (r *Run) conclude(err error) {
 	r.result.Usage.MemoryPeak = counted.memoryPeak
 	r.err = errors.Join(cleared, freed)
 	switch {
-	case end != nil:
+	case end != nil && end.Failed && !r.result.OOM:
+		r.result.ExitCode = -1
+		r.err = errors.Join(&Fault{Step: "gvisor", Text: "runsc did not run it, for the reason that it wrote to its output"}, r.err)
+	case end != nil && !end.Failed:
 		r.result.ended(*end)
-	case r.killed:
+	case end != nil, r.killed:
 		r.result.ExitCode, r.result.Signal = -1, "SIGKILL"
 	default:
 		r.result.ExitCode = -1

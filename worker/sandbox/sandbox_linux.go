@@ -21,6 +21,7 @@ type Sandbox struct {
 	options Options
 	report  Report
 	groups  *cgroups
+	runsc   string // where it is
 }
 
 // Open clears away what workers left which are no longer there, and finds out

@@ -38,6 +38,9 @@ func runSetup() {
 	os.Exit(0)
 }
 
+// hostName is what programs with namespaces see.
+const hostName = "belfry"
+
 // becoming is a setup on its way.
 type becoming struct {
 	*setup
@@ -65,7 +68,7 @@ func (b *becoming) prepare() (err error) {
 		if err := b.enterRoot(); err != nil {
 			return err
 		}
-		if err := unix.Sethostname([]byte("belfry")); err != nil {
+		if err := unix.Sethostname([]byte(hostName)); err != nil {
 			return &Fault{Step: "sethostname", Err: err}
 		}
 		if !b.Network {
@@ -120,8 +123,10 @@ func (b *becoming) seal() error {
 	if err := b.limit(); err != nil {
 		return err
 	}
-	if err := b.dropPrivileges(); err != nil {
-		return err
+	if !b.has(LayerGVisor) { // runsc needs what its user namespace gives
+		if err := b.dropPrivileges(); err != nil {
+			return err
+		}
 	}
 	if e := raw(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); e != 0 {
 		return &Fault{Step: StepDir, Text: b.Dir, Err: e}

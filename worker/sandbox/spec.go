@@ -27,6 +27,9 @@ type Options struct {
 	// Cgroup is the control group in which those of the runs are made, as a
 	// path in each hierarchy. Default: the worker's own.
 	Cgroup string
+	// Runsc is gVisor's program, a path or a name in PATH. Default: none, so that
+	// to install it does not change what programs run under.
+	Runsc string
 	// Without are layers that are not used though they may work.
 	Without []Layer
 }

@@ -126,6 +126,9 @@ func lacks(t Tier, has func(Layer) bool) (missing []Layer) {
 		need(LayerUserNS, LayerUID)
 	case GVisor:
 		need(LayerGVisor)
+		need(LayerNamespaces) // runsc is only as dangerous as what it may do
+		need(LayerUserNS)
+		need(LayerUID)
 	}
 	return missing
 }

@@ -77,7 +77,7 @@ func tryNamespaces() error {
 	if entries, err := os.ReadDir("/"); err != nil || len(entries) > 4 {
 		return fmt.Errorf("the root is not empty: %v %w", entries, err)
 	}
-	if name, _ := os.Hostname(); name != "belfry" {
+	if name, _ := os.Hostname(); name != hostName {
 		return errors.New("the host name is the machine's")
 	}
 	if links, err := net.Interfaces(); err != nil || len(links) > 1 {

@@ -48,8 +48,10 @@ type setup struct {
 	Rules   []rule
 	Rlimits []rlimit
 	// Trial asks to set everything up and to say what does not hold, instead of starting a program.
-	Trial      bool
-	CgroupName string // of a trial: in the path of each group
+	Trial bool
+	// Bundle is what runsc is given, and Inside the folder of the root in which the program's own is. Empty without gVisor.
+	Bundle, Inside string
+	CgroupName     string // of a trial: in the path of each group
 }
 
 func (s *setup) has(l Layer) bool {
@@ -108,4 +110,5 @@ type ending struct {
 	Status       unix.WaitStatus
 	User, System time.Duration
 	MaxRSS       int64
+	Failed       bool // it is not the program that ended, but what should have run it
 }

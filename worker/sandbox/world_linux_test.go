@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,9 @@ func list(parts ...[]sandbox.Layer) (all []sandbox.Layer) {
 	}
 	return all
 }
+
+// gvisor is the world of a worker whose operator pointed to runsc.
+var gvisor = world{"gvisor", nil, sandbox.GVisor}
 
 // worlds are those that this user can make on this machine.
 func worlds() []world {
@@ -97,7 +101,16 @@ func (w world) options() sandbox.Options {
 		UIDBase: 1_910_000_000 + 1000*len(w.without),
 		Without: w.without,
 		Cgroup:  top(),
+		Runsc:   w.runsc(),
 	}
+}
+
+// runsc is where the operator points to: only in the world that is about it.
+func (w world) runsc() string {
+	if w.tier == sandbox.GVisor {
+		return "runsc"
+	}
+	return ""
 }
 
 // top is the top of the tree where there is one for all. The group that the
@@ -113,20 +126,44 @@ func top() string {
 // time, and returns when it has ended in all.
 func inEach(t *testing.T, least sandbox.Tier, test func(t *testing.T, w world)) {
 	t.Helper()
+	in(t, slices.DeleteFunc(worlds(), func(w world) bool { return w.tier < least }), test)
+}
+
+// alsoInGVisor is inEach, and in gVisor where it can be: there programs have a
+// kernel of their own, and each takes longer to start.
+func alsoInGVisor(t *testing.T, least sandbox.Tier, test func(t *testing.T, w world)) {
+	t.Helper()
+	all := slices.DeleteFunc(worlds(), func(w world) bool { return w.tier < least })
+	if os.Geteuid() == 0 {
+		all = append(all, gvisor)
+	}
+	in(t, all, test)
+}
+
+func in(t *testing.T, worlds []world, test func(t *testing.T, w world)) {
+	t.Helper()
 	t.Run("in", func(t *testing.T) {
-		for _, w := range worlds() {
-			if w.tier < least {
-				continue
-			}
+		for _, w := range worlds {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
-				if report := w.open(t).Report(); report.Tier < w.tier {
-					t.Fatalf("isolation %s does not work here: %s", w.tier, report.Why(w.tier))
-				}
+				w.works(t)
 				test(t, w)
 			})
 		}
 	})
+}
+
+func (w world) works(t *testing.T) {
+	t.Helper()
+	report := w.open(t).Report()
+	if report.Tier >= w.tier {
+		return
+	}
+	how := ""
+	if w.tier == sandbox.GVisor {
+		how = " (make setup installs runsc; else https://gvisor.dev/docs/user_guide/install)"
+	}
+	t.Fatalf("isolation %s does not work here%s: %s", w.tier, how, report.Why(w.tier))
 }
 
 // asRoot says how to run all of the tests.
