@@ -178,7 +178,7 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if n.over = !n.folder.quota && n.folder.watch(run.Done(), n.Task.Program.Limits); n.over {
+		if n.over = !n.folder.bounded && n.folder.watch(run.Done(), n.Task.Program.Limits); n.over {
 			run.Kill()
 		}
 	}()

@@ -1,4 +1,4 @@
 package program
 
-// WithoutQuota makes an executor one that may not mount.
-func WithoutQuota(e *Executor) { e.quotas = false }
+// WithoutBounds makes an executor one that may not mount.
+func WithoutBounds(e *Executor) { e.bounds = false }

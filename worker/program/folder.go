@@ -3,10 +3,8 @@ package program
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker"
@@ -17,8 +15,8 @@ import (
 // folder is what one run has on the worker's disk: the program, and the folder
 // for its output.
 type folder struct {
-	dir   string
-	quota bool // the kernel limits its output
+	dir     string
+	bounded bool // the kernel limits its output
 }
 
 // Where a program with a root of its own sees them.
@@ -38,10 +36,10 @@ func (e *Executor) newFolder(r worker.Run) (*folder, error) {
 	if err == nil {
 		err = os.Mkdir(f.output(), 0o700)
 	}
-	if err == nil && e.quotas {
+	if err == nil && e.bounds {
 		l := r.Task.Program.Limits
-		err = quota(f.output(), l.OutputSize, maxEntries(l))
-		f.quota = err == nil
+		err = sandbox.Bound(f.output(), l.OutputSize, maxEntries(l))
+		f.bounded = err == nil
 	}
 	if err != nil {
 		return nil, errors.Join(unable("a folder for the run cannot be made: %v", err), clearFolder(f.dir))
@@ -61,7 +59,7 @@ func (f *folder) inspect() (sandbox.Program, error) {
 
 // clearFolder removes the folder of a run and all that the program put there.
 func clearFolder(dir string) error {
-	if err := unquota(filepath.Join(dir, "output")); err != nil {
+	if err := sandbox.Unbound(filepath.Join(dir, "output")); err != nil {
 		return fmt.Errorf("unmount the output of %s: %w", dir, err)
 	}
 	return sandbox.Remove(dir)
@@ -79,52 +77,10 @@ func clearHome(h *home.Home) (runs int, err error) {
 	return len(entries), errors.Join(err, h.Close())
 }
 
-// sizeLook is how often the size of an output folder is looked at that the
-// kernel does not limit. In between a program may write over its limit.
-const sizeLook = 200 * time.Millisecond
-
 // watch returns when done is closed, or true as soon as the output is over its
 // limits.
 func (f *folder) watch(done <-chan struct{}, l belfry.Limits) (over bool) {
-	tick := time.NewTicker(sizeLook)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return false
-		case <-tick.C:
-			if f.isOver(l) {
-				return true
-			}
-		}
-	}
-}
-
-var errOver = errors.New("over")
-
-// isOver looks no further than the limits. It follows no link, also none that
-// is put in the way while it looks.
-func (f *folder) isOver(l belfry.Limits) bool {
-	root, err := os.OpenRoot(f.output())
-	if err != nil {
-		return false
-	}
-	defer func() { _ = root.Close() }()
-	var size int64
-	entries := 0
-	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // it is gone again
-		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			size += info.Size()
-		}
-		if entries++; size > l.OutputSize || entries > maxEntries(l) {
-			return errOver
-		}
-		return nil
-	})
-	return errors.Is(err, errOver)
+	return sandbox.Watch(done, f.output(), l.OutputSize, maxEntries(l))
 }
 
 // maxEntries bounds files and folders: each output may stand in a few of them.

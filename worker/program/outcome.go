@@ -47,6 +47,8 @@ func (n *running) why() string {
 	switch {
 	case n.over:
 		return fmt.Sprintf("killed because it left more than %d bytes or %d files in BELFRY_OUTPUT_DIR (limits.output_size, limits.outputs)", l.OutputSize, l.Outputs)
+	case n.result.TmpOver:
+		return fmt.Sprintf("killed because it left more than %s in its TMPDIR (limits.disk)", bytesText(l.Disk))
 	case n.result.OOM:
 		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", bytesText(l.Memory), text)
 	case n.result.PIDsRefused > 0:
@@ -90,9 +92,15 @@ func (n *running) sandboxed() *belfry.Sandboxed {
 	for _, m := range a.Missing {
 		s.Missing = append(s.Missing, string(m.Layer)+": "+m.Detail)
 	}
+	if !n.folder.bounded {
+		s.Missing = append(s.Missing, "limit output: only looked at now and then")
+	}
 	for _, l := range a.Limits {
-		if l.By == "" {
+		switch l.By {
+		case "":
 			s.Missing = append(s.Missing, fmt.Sprintf("limit %s: this machine has nothing that holds it", l.Name))
+		case "watch":
+			s.Missing = append(s.Missing, fmt.Sprintf("limit %s: only looked at now and then", l.Name))
 		}
 	}
 	return s

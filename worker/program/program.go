@@ -71,7 +71,7 @@ type Executor struct {
 	cache    *cache
 	home     *home.Home
 	runs     atomic.Int64
-	quotas   bool // output folders can be limited in size by the kernel
+	bounds   bool // output folders can be limited in size by the kernel
 	leftOver int
 }
 
@@ -155,7 +155,7 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, own.Close())
 	}
-	e.quotas = probeQuota(own.Dir)
+	e.bounds = probeBound(own.Dir)
 	return nil
 }
 

@@ -248,7 +248,7 @@ func TestOutputsHaveLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			if !quota {
-				program.WithoutQuota(w.exe)
+				program.WithoutBounds(w.exe)
 			}
 			many := w.being(t, "files", "8")
 			many.Limits.Outputs = 3

@@ -1,13 +1,13 @@
 package program
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/worker/sandbox"
 )
 
 // selfPath starts this very program, also after another was put in its place.
@@ -29,28 +29,12 @@ func limitFile(size int64) {
 	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit)
 }
 
-// quota puts a file system of limited size on a folder, which ends with
-// unquota. Only root can.
-func quota(dir string, size int64, entries int) error {
-	options := fmt.Sprintf("size=%d,nr_inodes=%d,mode=0700", max(size, 4096), entries)
-	return unix.Mount("belfry-output", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, options)
-}
-
-// unquota is no error where there is nothing mounted.
-func unquota(dir string) error {
-	err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	return err
-}
-
-// probeQuota finds out whether quota works by doing it.
-func probeQuota(dir string) bool {
+// probeBound finds out whether folders can be bounded by doing it.
+func probeBound(dir string) bool {
 	probe := filepath.Join(dir, "probe")
 	if os.Mkdir(probe, 0o700) != nil {
 		return false
 	}
 	defer func() { _ = os.Remove(probe) }()
-	return quota(probe, 4096, 8) == nil && unquota(probe) == nil
+	return sandbox.Bound(probe, 4096, 8) == nil && sandbox.Unbound(probe) == nil
 }

@@ -26,6 +26,7 @@ type building struct {
 	groups *group
 	limits []Limit
 	pass   []*os.File // to the set-up copy
+	bound  bool       // the kernel bounds the folder for temporary files
 	run    *Run       // once there is a process
 }
 
@@ -103,11 +104,6 @@ func (b *building) describe(trial bool) error {
 	b.setup.Rules = b.rules(tmp)
 	b.setup.Rlimits, b.limits = rlimits(b.spec.Limits, b.plan)
 	b.limits = append(b.limits, b.groups.limits(b.spec.Limits)...)
-	tmpLimit := Limit{Name: "tmp", Value: float64(b.spec.Limits.Tmp)}
-	if b.hasNS() && b.spec.Limits.Tmp > 0 {
-		tmpLimit.By = "tmpfs"
-	}
-	b.limits = append(b.limits, tmpLimit)
 	if b.hasGVisor() {
 		return b.gvisorSetup()
 	}
@@ -146,19 +142,42 @@ func (b *building) make() error {
 		}
 	}
 	if b.slot.Dir != "" {
-		if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
-			return &Fault{Step: "make the folder for temporary files", Err: err}
-		}
-		if err := os.Chown(b.slot.Dir, b.uid(), -1); err != nil {
+		if err := b.makeTmp(); err != nil {
 			return &Fault{Step: "make the folder for temporary files", Err: err}
 		}
 	}
+	b.limitTmp()
 	for _, path := range b.slot.Lent {
 		if err := lend(path, b.uid()); err != nil {
 			return &Fault{Step: "give the program " + path, Err: err}
 		}
 	}
 	return nil
+}
+
+// makeTmp makes the folder for temporary files where there is no /tmp of the
+// program's own.
+func (b *building) makeTmp() error {
+	if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
+		return err
+	}
+	size := b.spec.Limits.Tmp
+	b.bound = size > 0 && Bound(b.slot.Dir, size, tmpEntries(size)) == nil
+	return os.Chown(b.slot.Dir, b.uid(), -1)
+}
+
+// limitTmp says what holds the bytes in the program's TMPDIR.
+func (b *building) limitTmp() {
+	l := Limit{Name: "tmp", Value: float64(b.spec.Limits.Tmp)}
+	switch {
+	case l.Value <= 0:
+		return
+	case b.hasNS() || b.bound:
+		l.By = "tmpfs"
+	default:
+		l.By = "watch"
+	}
+	b.limits = append(b.limits, l)
 }
 
 // openFiles are the lists of the control groups, then the mounts.
@@ -222,7 +241,7 @@ func (b *building) launch(ctx context.Context) (message, error) {
 	defer ends.closeTheirs()
 	cmd := b.command()
 	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
-	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{})}
+	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{}), ended: make(chan struct{})}
 	r.result.Applied = b.applied()
 	if err := r.begin(ctx); err != nil {
 		ends.closeOurs()
@@ -242,6 +261,9 @@ func (b *building) launch(ctx context.Context) (message, error) {
 		return said, errors.Join(ctx.Err(), b.explained(err))
 	}
 	r.tell(said.Applied)
+	if b.slot.Dir != "" && !b.bound && b.spec.Limits.Tmp > 0 {
+		r.watch(b.slot.Dir, b.spec.Limits.Tmp)
+	}
 	return said, nil
 }
 

@@ -66,7 +66,7 @@
 // trusted. Landlock does not keep modes and times of files from a program of
 // the worker's own user, which there is at tier confined without root.
 //
-// Not limited are the bytes of a writable folder in all, only those of each
-// file: give it a file system or a quota of its own. Kernel faults are beyond all tiers but
+// Of a writable folder only the bytes of each file are limited. What bounds it
+// in all is [Bound], or [Watch] where that does not work. Kernel faults are beyond all tiers but
 // gvisor.
 package sandbox

@@ -75,14 +75,18 @@ var attacks = map[string]func([]string){
 	"forks":     func([]string) { forkBomb() },
 	"memory":    func([]string) { memoryBomb() },
 	"fill":      fill,
-	"names":     manyNames,
-	"orphan":    orphan,
-	"shut":      func([]string) { shut() },
-	"leave":     leave,
-	"flood":     func([]string) { flood() },
-	"share":     func([]string) { share() },
-	"sleep":     func([]string) { sleepOn() },
-	"exit":      func(args []string) { os.Exit(atoi(args[0])) },
+	"fill-and-stay": func(args []string) {
+		fill(args)
+		sleepOn()
+	},
+	"names":  manyNames,
+	"orphan": orphan,
+	"shut":   func([]string) { shut() },
+	"leave":  leave,
+	"flood":  func([]string) { flood() },
+	"share":  func([]string) { share() },
+	"sleep":  func([]string) { sleepOn() },
+	"exit":   func(args []string) { os.Exit(atoi(args[0])) },
 	"kill-self": func(args []string) {
 		_ = unix.Kill(os.Getpid(), syscall.Signal(atoi(args[0])))
 		time.Sleep(time.Minute)

@@ -159,8 +159,7 @@ func (b *becoming) tmpOptions() string {
 	if b.TmpSize == 0 {
 		return "mode=1777,size=0"
 	}
-	// A file in it takes at least a page; empty ones are limited like this.
-	return fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", b.TmpSize, max(b.TmpSize/4096, 1024))
+	return fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", b.TmpSize, tmpEntries(b.TmpSize))
 }
 
 func mountPoint(name string, tree int) error {

@@ -16,6 +16,8 @@ type Result struct {
 	// OOM tells that the kernel killed one of its processes for want of memory.
 	// A program may survive that and say so itself, by its exit code.
 	OOM bool `json:"oom,omitempty"`
+	// TmpOver tells that it was killed for what it left in its TMPDIR.
+	TmpOver bool `json:"tmp_over,omitempty"`
 	// PIDsRefused is how often it could not start a process or thread.
 	PIDsRefused int64   `json:"pids_refused,omitempty"`
 	Usage       Usage   `json:"usage"`
@@ -54,7 +56,8 @@ type Limit struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	// By is what enforces it: "cgroup v2", "cgroup v1", "rlimit" (each process
-	// for itself), "tmpfs", or nothing when this machine cannot.
+	// for itself), "tmpfs", "watch" (looked at now and then, see [Watch]), or
+	// nothing when this machine cannot.
 	By string `json:"by,omitempty"`
 }
 

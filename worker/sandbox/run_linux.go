@@ -36,6 +36,8 @@ type Run struct {
 	groups          *group
 	control, report *os.File
 	done            chan struct{}
+	ended           chan struct{} // its processes have
+	watching        sync.WaitGroup
 
 	mu     sync.Mutex
 	killed bool
@@ -72,6 +74,19 @@ func (r *Run) tell(d *done) {
 	if d.Proc != "" {
 		a.Missing = append(a.Missing, Finding{Layer: "proc", Detail: d.Proc})
 	}
+}
+
+// watch kills the run when there is too much in its folder.
+func (r *Run) watch(dir string, size int64) {
+	r.watching.Go(func() {
+		if !Watch(r.ended, dir, size, tmpEntries(size)) {
+			return
+		}
+		r.mu.Lock()
+		r.result.TmpOver = true
+		r.mu.Unlock()
+		r.Kill()
+	})
 }
 
 // Applied is the isolation that the program has.
@@ -156,6 +171,8 @@ func (r *Run) killInit() {
 
 // conclude is the end of a run, whose init has ended.
 func (r *Run) conclude(err error) {
+	close(r.ended)
+	r.watching.Wait()
 	killGroups(r.slot.Groups)
 	counted := r.groups.count()
 	cleared := r.slot.clear()

@@ -130,7 +130,7 @@ func (t *slot) clear() error {
 	}
 	err = errors.Join(err, removeGroups(t.Groups, patience))
 	if t.Dir != "" {
-		err = errors.Join(err, Remove(t.Dir))
+		err = errors.Join(err, Unbound(t.Dir), Remove(t.Dir))
 	}
 	for _, path := range t.Lent {
 		err = errors.Join(err, giveBack(path))

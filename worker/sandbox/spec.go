@@ -87,7 +87,7 @@ type Limits struct {
 	CPUTime   time.Duration // that one process may use; default no limit
 	FileSize  int64         // bytes of one file; default 1 GiB
 	OpenFiles int64         // of one process; default 1024
-	Tmp       int64         // bytes in /tmp, at tier namespaces; default 64 MiB
+	Tmp       int64         // bytes in its TMPDIR; default 64 MiB
 }
 
 const (
