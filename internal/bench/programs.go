@@ -75,7 +75,7 @@ func RunPrograms(ctx context.Context, d *Database, belfryPath string, n int, p P
 		return out, err
 	}
 	defer f.api.CloseIdleConnections()
-	defer f.end()
+	defer func() { err = errors.Join(err, f.end()) }()
 	if err := f.prepare(ctx, n); err != nil {
 		return out, err
 	}
@@ -94,10 +94,13 @@ type fleet struct {
 	workers          map[string]*process // by name
 }
 
-func (f *fleet) end() {
+// end stops the workers. What they left on the machine is on record in the
+// folder that is removed after this.
+func (f *fleet) end() error {
 	for _, w := range f.workers {
-		_ = w.stop() // what it left is removed with the folder
+		_ = w.stop()
 	}
+	return sandbox.Sweep(sandbox.Options{StateDir: filepath.Join(f.dir, "state", "sandbox")})
 }
 
 // prepare uploads the program and waits until all workers serve.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -89,7 +90,8 @@ func (p *pusher) machine() *site {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() {
-		if err := sandbox.Remove(state); err != nil {
+		// A worker that was killed may have left a control group, of which its state is the record.
+		if err := errors.Join(sandbox.Sweep(sandbox.Options{StateDir: filepath.Join(state, "sandbox")}), sandbox.Remove(state)); err != nil {
 			p.t.Error(err)
 		}
 	})

@@ -81,10 +81,12 @@ func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err er
 	}
 	result, err := r.Wait()
 	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("a program has not ended in %s", trialTime)
 	case err != nil:
 		return fmt.Errorf("%w: %s", err, said.String())
 	case result.ExitCode != 0:
-		return fmt.Errorf("exit code %d: %s", result.ExitCode, said.String())
+		return fmt.Errorf("exit code %d %s: %s", result.ExitCode, result.Signal, said.String())
 	case out.String() == kernel():
 		return errors.New("a program still sees the machine's kernel")
 	}

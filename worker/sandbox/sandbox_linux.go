@@ -27,6 +27,22 @@ type Sandbox struct {
 // Open clears away what workers left which are no longer there, and finds out
 // what isolation works here. [Init] must have been called.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
+	s, err := swept(o)
+	if err != nil {
+		return nil, err
+	}
+	s.report = s.detect(ctx)
+	return s, ctx.Err()
+}
+
+// Sweep clears away what workers left which are no longer there, as [Open] does,
+// and finds nothing out.
+func Sweep(o Options) error {
+	_, err := swept(o)
+	return err
+}
+
+func swept(o Options) (*Sandbox, error) {
 	s, err := open(o)
 	if err != nil {
 		return nil, err
@@ -34,8 +50,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	if err := s.sweep(); err != nil {
 		return nil, fmt.Errorf("sandbox: clear away what an earlier worker left: %w", err)
 	}
-	s.report = s.detect(ctx)
-	return s, ctx.Err()
+	return s, nil
 }
 
 // Detect says what isolation works on this machine.

@@ -25,6 +25,9 @@ func Init() {}
 // Open makes a sandbox that refuses.
 func Open(context.Context, Options) (*Sandbox, error) { return &Sandbox{}, nil }
 
+// Sweep has nothing to do.
+func Sweep(Options) error { return nil }
+
 // Detect says that nothing works here.
 func Detect(context.Context, Options) (Report, error) { return report(), nil }
 
