@@ -50,6 +50,10 @@ test: ## Vet and test everything, on SQLite and on PostgreSQL
 	go vet ./...
 	go test ./...
 
+.PHONY: test-vm
+test-vm: ## Test the sandbox in a virtual machine with Debian's kernel and control groups of version 2 alone (as root; VM_TESTS='-test.run Memory')
+	worker/sandbox/testdata/vm/run.sh $(VM_TESTS)
+
 .PHONY: test-race
 test-race: ## Run the short tests under the race detector (needs a C compiler; PKG, RACE_TIMEOUT)
 	CGO_ENABLED=1 go test -race -short -timeout $(RACE_TIMEOUT) $(PKG)
