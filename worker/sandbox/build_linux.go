@@ -4,13 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,43 +66,39 @@ func (b *building) describe(trial bool) error {
 	b.setup = &setup{
 		Argv: b.spec.Argv, Env: b.spec.Env, Dir: b.spec.Dir,
 		Layers: b.plan.layers, UID: -1, GID: -1, KillUID: -1,
-		Network: b.spec.Network, Cgroups: len(b.groups.dirs), CgroupName: name,
+		Network: b.spec.Network, Cgroups: len(b.groups.dirs), Name: name,
 		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
 	}
-	tmp := "/tmp"
-	if !b.hasNS() {
-		tmp = filepath.Join(b.sandbox.options.StateDir, name)
-		b.slot.Dir = tmp
-	}
-	if b.hasUID() {
-		b.slot.Users = true
-		for _, m := range b.spec.Writable {
-			b.slot.Lent = append(b.slot.Lent, m.Source)
-		}
-		b.setup.UID, b.setup.GID = b.uid(), b.uid()
-		if !b.hasNS() {
-			b.setup.KillUID = b.uid()
-		}
-		if b.plan.has(LayerUserNS) {
-			b.setup.UID, b.setup.GID = insideUID, insideUID
-		}
-	}
-	if b.setup.Dir == "" {
-		b.setup.Dir = tmp
-	}
-	if !slices.ContainsFunc(b.spec.Env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }) {
-		b.setup.Env = append(slices.Clip(b.spec.Env), "TMPDIR="+tmp)
-	}
+	b.tellTmp()
+	b.describeUser()
 	if b.spec.Network {
 		b.spec.ReadOnly = append(slices.Clip(b.spec.ReadOnly), resolve(b.spec.ReadOnly)...)
 	}
-	b.setup.Rules = b.rules(tmp)
+	b.setup.Rules = b.rules(b.tmp())
 	b.setup.Rlimits, b.limits = rlimits(b.spec.Limits, b.plan)
 	b.limits = append(b.limits, b.groups.limits(b.spec.Limits)...)
 	if b.hasGVisor() {
 		return b.gvisorSetup()
 	}
 	return nil
+}
+
+// describeUser says whom the program becomes, and what is its meanwhile.
+func (b *building) describeUser() {
+	if !b.hasUID() {
+		return
+	}
+	b.slot.Users = true
+	for _, m := range b.spec.Writable {
+		b.slot.Lent = append(b.slot.Lent, m.Source)
+	}
+	b.setup.UID, b.setup.GID = b.uid(), b.uid()
+	if !b.hasNS() {
+		b.setup.KillUID = b.uid()
+	}
+	if b.plan.has(LayerUserNS) {
+		b.setup.UID, b.setup.GID = insideUID, insideUID
+	}
 }
 
 // rules are Landlock's. Inside a root of its own the paths are those of the
@@ -153,31 +144,6 @@ func (b *building) make() error {
 		}
 	}
 	return nil
-}
-
-// makeTmp makes the folder for temporary files where there is no /tmp of the
-// program's own.
-func (b *building) makeTmp() error {
-	if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
-		return err
-	}
-	size := b.spec.Limits.Tmp
-	b.bound = size > 0 && Bound(b.slot.Dir, size, tmpEntries(size)) == nil
-	return os.Chown(b.slot.Dir, b.uid(), -1)
-}
-
-// limitTmp says what holds the bytes in the program's TMPDIR.
-func (b *building) limitTmp() {
-	l := Limit{Name: "tmp", Value: float64(b.spec.Limits.Tmp)}
-	switch {
-	case l.Value <= 0:
-		return
-	case b.hasNS() || b.bound:
-		l.By = "tmpfs"
-	default:
-		l.By = "watch"
-	}
-	b.limits = append(b.limits, l)
 }
 
 // openFiles are the lists of the control groups, then the mounts.
@@ -296,40 +262,6 @@ func heed(faults *os.File, err error) (message, error) {
 	return all, err
 }
 
-// command is the init.
-func (b *building) command() *exec.Cmd {
-	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{initName}, Env: []string{}, Dir: "/",
-		Stdin: b.spec.Stdin, Stdout: b.spec.Stdout, Stderr: b.spec.Stderr,
-		WaitDelay: outputWait,
-	}
-	sys := &syscall.SysProcAttr{Setsid: true}
-	cmd.SysProcAttr = sys
-	if !b.hasNS() {
-		return cmd // when the worker dies, it must live to kill the others
-	}
-	sys.Pdeathsig = syscall.SIGKILL // and all of its pid namespace with it
-	sys.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	if !b.spec.Network {
-		sys.Cloneflags |= unix.CLONE_NEWNET
-	}
-	if !b.plan.has(LayerUserNS) {
-		return cmd
-	}
-	sys.Cloneflags |= unix.CLONE_NEWUSER
-	if b.hasUID() {
-		ids := []syscall.SysProcIDMap{{ContainerID: insideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: insideUID, HostID: b.slot.base + 1, Size: 1}}
-		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids, ids, true
-		// Without it the init would look like nobody and still be the machine's root.
-		sys.Credential = &syscall.Credential{Uid: insideRoot, Gid: insideRoot}
-		return cmd
-	}
-	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Geteuid(), Size: 1}}
-	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideUID, HostID: os.Getegid(), Size: 1}}
-	sys.AmbientCaps = worthy
-	return cmd
-}
-
 // applied is what will have been applied, as far as the worker does it.
 func (b *building) applied() Applied {
 	gid := os.Getegid()
@@ -341,25 +273,3 @@ func (b *building) applied() Applied {
 		Limits: b.limits, Missing: b.plan.missing,
 	}
 }
-
-// pipes between the worker and the init.
-type pipes struct {
-	control, report, faults   *os.File // ours
-	controlR, reportW, faultW *os.File
-}
-
-func newPipes() (p pipes, err error) {
-	for _, pair := range []struct{ r, w **os.File }{{&p.controlR, &p.control}, {&p.report, &p.reportW}, {&p.faults, &p.faultW}} {
-		if *pair.r, *pair.w, err = os.Pipe(); err != nil {
-			p.closeOurs()
-			p.closeTheirs()
-			return p, fmt.Errorf("sandbox: %w", err)
-		}
-	}
-	return p, nil
-}
-
-// theirs are in the order of initControl, initReport and initFaults.
-func (p pipes) theirs() []*os.File { return []*os.File{p.controlR, p.reportW, p.faultW} }
-func (p pipes) closeTheirs()       { closeAll(p.theirs()) }
-func (p pipes) closeOurs()         { closeAll([]*os.File{p.control, p.report, p.faults}) }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,9 +19,8 @@ const supervisorGroup = "belfry-supervisor"
 
 // cgroups is where groups for runs can be made.
 type cgroups struct {
-	by   map[Layer]hierarchy // LayerMemory, LayerPIDs, LayerCPU, LayerKill, LayerEgress
-	why  map[Layer]string    // why not
-	dirs []hierarchy         // the distinct ones
+	by  map[Layer]hierarchy // those of groupLayers
+	why map[Layer]string    // why not
 }
 
 // groupLayers are those that a control group holds.
@@ -47,22 +45,17 @@ func findCgroups(trees []hierarchy) *cgroups {
 	}
 	c.why[LayerKill] = "neither a tree of version 2 with cgroup.kill nor a freezer"
 	c.why[LayerEgress] = "no tree of control groups of version 2"
+	use := func(l Layer, h hierarchy) { c.by[l], c.why[l] = h, "" }
 	for _, h := range trees {
-		// The kernel kills a group of version 2 by itself; a freezer only holds it still for us.
-		if h.version == 1 && slices.Contains(h.controllers, "freezer") && c.by[LayerKill].version == 0 || h.version == 2 {
-			if h.version == 2 {
-				h.own = outOfSupervisor(h.own)
-				c.by[LayerEgress], c.why[LayerEgress] = h, ""
-			}
-			c.by[LayerKill], c.why[LayerKill] = h, ""
+		switch {
+		case h.version == 2: // the kernel kills such a group by itself; a freezer only holds one still for us
+			h.own = outOfSupervisor(h.own)
+			use(LayerKill, h)
+			use(LayerEgress, h)
+		case slices.Contains(h.controllers, "freezer") && c.by[LayerKill].version != 2:
+			use(LayerKill, h)
 		}
 	}
-	for _, h := range c.by {
-		if !slices.ContainsFunc(c.dirs, func(o hierarchy) bool { return o.own == h.own }) {
-			c.dirs = append(c.dirs, h)
-		}
-	}
-	slices.SortFunc(c.dirs, func(a, b hierarchy) int { return strings.Compare(a.own, b.own) })
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -54,6 +55,17 @@ func nameServers(file string) (names []netip.Addr) {
 		}
 	}
 	return names
+}
+
+// resolve are the files by which names of the network are found.
+func resolve(given []Mount) (mounts []Mount) {
+	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		_, err := os.Stat(name)
+		if err == nil && !slices.ContainsFunc(given, func(m Mount) bool { return inside(name, m.Target) || inside(m.Target, name) }) {
+			mounts = append(mounts, Mount{name, name})
+		}
+	}
+	return mounts
 }
 
 // hook is one place in the kernel where a group is asked.

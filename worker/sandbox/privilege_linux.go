@@ -46,3 +46,7 @@ func capabilities() (effective uint64, err error) {
 	err = unix.Capget(&header, &have[0])
 	return uint64(have[1].Effective)<<32 | uint64(have[0].Effective), err
 }
+
+// worthy are the capabilities that setting a root up takes. Without root they
+// come from a new user namespace and hold nowhere else.
+var worthy = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}

@@ -188,7 +188,7 @@ func (r *Run) conclude(err error) {
 	r.result.Usage.MemoryPeak = counted.memoryPeak
 	r.err = errors.Join(cleared, freed)
 	switch {
-	case end != nil && end.Failed && !r.result.OOM:
+	case end != nil && end.Failed && !r.result.OOM && !r.killed:
 		r.result.ExitCode = -1
 		r.err = errors.Join(&Fault{Step: "gvisor", Text: "runsc did not run it, for the reason that it wrote to its output"}, r.err)
 	case end != nil && !end.Failed:

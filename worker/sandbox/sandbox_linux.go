@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // Numbers of a run's users, in its own user namespace.
@@ -131,18 +129,3 @@ func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Ru
 	}
 	return b.run, said, nil
 }
-
-// resolve are the files by which names of the network are found.
-func resolve(given []Mount) (mounts []Mount) {
-	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
-		_, err := os.Stat(name)
-		if err == nil && !slices.ContainsFunc(given, func(m Mount) bool { return inside(name, m.Target) || inside(m.Target, name) }) {
-			mounts = append(mounts, Mount{name, name})
-		}
-	}
-	return mounts
-}
-
-// worthy are the capabilities that setting a root up takes. Without root they
-// come from a new user namespace and hold nowhere else.
-var worthy = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}

@@ -27,7 +27,7 @@ func tryOut(s *setup) (broken []string) {
 	check(LayerLandlock, tryLandlock)
 	check(LayerNamespaces, tryNamespaces)
 	for _, l := range groupLayers {
-		check(l, func() error { return tryMember(s.CgroupName) })
+		check(l, func() error { return tryMember(s.Name) })
 	}
 	check(LayerEgress, tryEgress)
 	return broken

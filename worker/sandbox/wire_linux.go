@@ -51,7 +51,8 @@ type setup struct {
 	Trial bool
 	// Bundle is what runsc is given, and Inside the folder of the root in which the program's own is. Empty without gVisor.
 	Bundle, Inside string
-	CgroupName     string // of a trial: in the path of each group
+	// Name is the run's, in the path of each of its groups.
+	Name string
 }
 
 func (s *setup) has(l Layer) bool {
