@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // supervisorGroup is where the worker itself goes when version 2 asks that a
@@ -76,19 +74,30 @@ func (h hierarchy) ready(controller string) (hierarchy, string) {
 	if slices.Contains(words(control), controller) {
 		return h, ""
 	}
-	err := os.WriteFile(control, []byte("+"+controller), 0)
-	if errors.Is(err, unix.EBUSY) { // the group has processes: at least this one
-		if err = h.moveOut(); err == nil {
-			err = os.WriteFile(control, []byte("+"+controller), 0)
+	if h.populated() {
+		if err := h.moveOut(); err != nil {
+			return h, undelegated(err)
 		}
 	}
-	switch {
-	case errors.Is(err, unix.EBUSY):
+	if h.populated() {
 		return h, "other processes share the worker's control group: give it one of its own (systemd: Delegate=yes)"
-	case err != nil:
-		return h, fmt.Sprintf("the worker's control group is not delegated to it (systemd: Delegate=yes): %v", err)
+	}
+	if err := os.WriteFile(control, []byte("+"+controller), 0); err != nil {
+		return h, undelegated(err)
 	}
 	return h, ""
+}
+
+func undelegated(err error) string {
+	return fmt.Sprintf("the worker's control group is not delegated to it (systemd: Delegate=yes): %v", err)
+}
+
+// populated tells of a group that has processes though it is not the top: to
+// some controllers the kernel does not mind, but then no process can join a
+// group beneath.
+func (h hierarchy) populated() bool {
+	_, err := os.Stat(filepath.Join(h.own, "cgroup.type"))
+	return err == nil && len(words(filepath.Join(h.own, "cgroup.procs"))) > 0
 }
 
 // moveOut moves the worker into a child of its group.

@@ -41,7 +41,9 @@ func TestMain(m *testing.M) {
 		case "guard":
 			beGuard()
 		case "make-ready":
-			fmt.Println(sandbox.Ready(os.Args[2], os.Args[3]))
+			for _, controller := range os.Args[3:] {
+				fmt.Println(sandbox.Ready(os.Args[2], controller))
+			}
 			os.Exit(0)
 		}
 	}
