@@ -207,6 +207,10 @@ func (b *building) launch(ctx context.Context) (message, error) {
 	defer ends.closeTheirs()
 	cmd := b.command()
 	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
+	if b.slot.ids != nil && !b.hasNS() {
+		// It kills by user id when the worker is gone, so until then nobody else may have that.
+		cmd.ExtraFiles = append(cmd.ExtraFiles, b.slot.ids)
+	}
 	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{}), ended: make(chan struct{})}
 	r.result.Applied = b.applied()
 	if err := r.begin(ctx); err != nil {

@@ -61,9 +61,9 @@ func (s *Sandbox) slot(n int) (*slot, error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		err = t.holdIDs()
-	}
-	if err == nil {
-		err = t.clearOld()
+		if strangers := errors.Is(err, unix.EWOULDBLOCK); strangers || err == nil {
+			err = errors.Join(err, t.clearOld(strangers))
+		}
 	}
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
@@ -97,12 +97,14 @@ func (t *slot) holdIDs() error {
 }
 
 // clearOld clears away what a dead worker left. What cannot be read was never
-// written in full, so nothing had been made.
-func (t *slot) clearOld() error {
+// written in full, so nothing had been made. Where strangers have the slot's
+// user ids by now, or the run's own init still has, their processes are left.
+func (t *slot) clearOld(strangers bool) error {
 	text, err := io.ReadAll(io.NewSectionReader(t.file, 0, 1<<20))
 	if err != nil || json.Unmarshal(text, &t.record) != nil {
 		return err
 	}
+	t.Users = t.Users && !strangers
 	return t.clear()
 }
 
