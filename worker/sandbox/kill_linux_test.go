@@ -229,3 +229,26 @@ func lend(t *testing.T, root, controller string) {
 	}
 	t.Cleanup(func() { _ = os.WriteFile(control, []byte("-"+controller), 0) })
 }
+
+// The user ids of a dead run may be another's by now: then its groups and
+// folder are cleared away, and nobody is killed for his user.
+func TestRootClearsAwayBesideStrangers(t *testing.T) {
+	needsRoot(t)
+	const base = 1_940_000_000
+	state := filepath.Join(public(t), "state")
+	o := sandbox.Options{StateDir: state, UIDBase: base, Slots: 1}
+	must(t, sandbox.Sweep(o)) // makes the folders
+	dir := filepath.Join(state, "belfry-run-of-the-dead")
+	must(t, os.Mkdir(dir, 0o700), os.MkdirAll("/run/belfry-uids", 0o711))
+	must(t, os.WriteFile(filepath.Join(state, "slot-0"), fmt.Appendf(nil, `{"ID":"dead","Users":true,"Dir":%q}`, dir), 0o600))
+	ids, err := os.OpenFile(fmt.Sprintf("/run/belfry-uids/%d", base), os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	defer func() { _ = ids.Close() }()
+	must(t, syscall.Flock(int(ids.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+	stranger := start(&syscall.Credential{Uid: base + 1, Gid: base + 1})
+	defer func() { _ = stranger.Process.Kill(); _ = stranger.Wait() }()
+	must(t, sandbox.Sweep(o))
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || !stranger.answers() {
+		t.Error("the folder is there, or the stranger is not:", err)
+	}
+}
