@@ -1,16 +1,13 @@
 package config
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -345,186 +342,6 @@ func (d *decoder) text(node ast.Node, u encoding.TextUnmarshaler, path string) {
 		}
 		d.fault(node.GetToken(), path, "", err.Error(), "")
 	}
-}
-
-func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
-	text, ok := scalarText(node)
-	if !ok {
-		d.fault(first(node), path, shown(node), "must be "+kindName(v), "")
-		return
-	}
-	if node.Type() == ast.NullType {
-		return
-	}
-	if err := setText(v, text); err != nil {
-		d.fault(node.GetToken(), path, text, err.Error(), "")
-	}
-	if v.Type() == reflect.TypeFor[belfry.Secret]() {
-		d.hidden.add(text)
-	}
-}
-
-// setText puts what text says into a value of a plain kind.
-func setText(v reflect.Value, text string) error {
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(text)
-	case reflect.Bool:
-		b, err := parseBool(text)
-		if err != nil {
-			return err
-		}
-		v.SetBool(b)
-	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, v.Type().Bits())
-		if errors.Is(err, strconv.ErrRange) {
-			return errors.New("is too large a number")
-		}
-		if err != nil {
-			return errors.New("must be a whole number")
-		}
-		v.SetInt(n)
-	case reflect.Float64:
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return errors.New("must be a number")
-		}
-		v.SetFloat(f)
-	default:
-		return fmt.Errorf("cannot be read into a %s", v.Type())
-	}
-	return nil
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "true", "yes", "on", "1":
-		return true, nil
-	case "false", "no", "off", "0":
-		return false, nil
-	}
-	return false, errors.New("must be true or false")
-}
-
-func kindName(v reflect.Value) string {
-	switch v.Kind() {
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a number"
-}
-
-func isScalar(node ast.Node) bool {
-	_, ok := scalarText(node)
-	return ok && node.Type() != ast.NullType
-}
-
-func isScalarType(t reflect.Type) bool {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return true
-	}
-	return t.Kind() != reflect.Struct && t.Kind() != reflect.Slice && t.Kind() != reflect.Map
-}
-
-// scalarText is what a person wrote for a scalar.
-func scalarText(node ast.Node) (string, bool) {
-	switch n := node.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return node.GetToken().Value, true
-	case *ast.NullNode:
-		return "", true
-	}
-	return "", false
-}
-
-// shown is what a refused node looks like in an error.
-func shown(node ast.Node) string {
-	if text, ok := scalarText(node); ok {
-		return text
-	}
-	return ""
-}
-
-// raw reads any node as JSON.
-func (d *decoder) raw(node ast.Node, v reflect.Value, path string) {
-	var b bytes.Buffer
-	if node.Type() == ast.NullType {
-		return
-	}
-	if d.json(&b, node, path) {
-		v.SetBytes(b.Bytes())
-	}
-}
-
-func (d *decoder) json(b *bytes.Buffer, node ast.Node, path string) bool {
-	if !d.plain(node, path) {
-		return false
-	}
-	switch n := node.(type) {
-	case *ast.SequenceNode:
-		b.WriteByte('[')
-		for i, item := range n.Values {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if !d.json(b, item, fmt.Sprintf("%s[%d]", path, i)) {
-				return false
-			}
-		}
-		b.WriteByte(']')
-		return true
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return d.object(b, node, path)
-	case *ast.InfinityNode, *ast.NanNode:
-		d.fault(node.GetToken(), path, node.GetToken().Value, "is not a JSON number", "")
-		return false
-	case *ast.LiteralNode:
-		return appendJSON(b, n.Value.Value)
-	case *ast.NullNode:
-		return appendJSON(b, nil)
-	case ast.ScalarNode:
-		if text := node.GetToken().Value; json.Valid([]byte(text)) && node.Type() != ast.StringType {
-			b.WriteString(text) // the number as written, with all its digits
-			return true
-		}
-		return appendJSON(b, n.GetValue())
-	}
-	d.fault(first(node), path, "", "cannot be read as JSON", "")
-	return false
-}
-
-func (d *decoder) object(b *bytes.Buffer, node ast.Node, path string) bool {
-	pairs, ok := d.pairs(node, path)
-	if !ok {
-		return false
-	}
-	b.WriteByte('{')
-	for i, pair := range pairs {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if !appendJSON(b, key(pair)) {
-			return false
-		}
-		b.WriteByte(':')
-		if !d.json(b, pair.Value, join(path, key(pair))) {
-			return false
-		}
-	}
-	b.WriteByte('}')
-	return true
-}
-
-func appendJSON(b *bytes.Buffer, v any) bool {
-	text, err := json.Marshal(v)
-	b.Write(text)
-	return err == nil
 }
 
 func join(path, name string) string {

@@ -210,3 +210,11 @@ func (c *cli) more(next string, shown int) {
 		fmt.Fprintf(c.stderr, "the first %d are shown; more with --limit 0\n", shown)
 	}
 }
+
+// label is a name, with its namespace when several are shown.
+func (s *conn) label(namespace, name string) string {
+	if s.namespace == belfry.AnyNamespace {
+		return namespace + "/" + name
+	}
+	return name
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/config"
 )
 
 // document is what channels, alert rules, windows and status pages have in
@@ -165,10 +166,29 @@ func (d document[T]) deleteVerb() *cobra.Command {
 	}
 }
 
-// noRest refuses arguments where none mean anything.
-func noRest(args []string) error {
-	if len(args) > 0 {
-		return belfry.InvalidField("NAME", args[0], "is one argument too many", "")
+// definition reads one definition from a file.
+func (c *cli) definition(path, what string, v any) error {
+	srcs, err := config.ReadSources([]string{path}, c.stdin)
+	if err != nil {
+		return err
+	}
+	if len(srcs) != 1 {
+		return belfry.InvalidField("--file", path, "is a folder", "name one file, or use: belfry apply -f FOLDER")
+	}
+	return config.Decode(srcs[0], what, v)
+}
+
+// each does something to every named thing and says so.
+func (c *cli) each(s *conn, names []string, done string, fn func(ns, name string) error) error {
+	ns, err := s.one()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := fn(ns, name); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stderr, "%s %s\n", name, done)
 	}
 	return nil
 }

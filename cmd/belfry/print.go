@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -198,4 +199,12 @@ func clip(s string, n int) string {
 		return s + " …"
 	}
 	return s
+}
+
+func entries(m map[string]string, sep string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+sep+m[k])
+	}
+	return strings.Join(list, "\n")
 }

@@ -99,12 +99,6 @@ func (f *scheduleFlags) apply(fs *pflag.FlagSet, s *belfry.Schedule) error {
 	return f.applyRules(given, s)
 }
 
-func set[T any](given bool, value T, to *T) {
-	if given {
-		*to = value
-	}
-}
-
 func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) error {
 	if !given("cron") && !given("every") && !given("at") && !given("rrule") {
 		if f.afterFinish {
@@ -143,32 +137,6 @@ func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) 
 	}
 	s.Rules = rules
 	return nil
-}
-
-// instant reads a time as people write it: with an offset, or as the time of
-// day in a zone.
-func instant(given bool, field, text, zone string, to *time.Time) error {
-	if !given {
-		return nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		*to = t
-		return nil
-	}
-	if zone == "" {
-		zone = "UTC"
-	}
-	loc, err := cron.LoadZone(zone)
-	if err != nil {
-		return belfry.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
-	}
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
-			*to = t
-			return nil
-		}
-	}
-	return belfry.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
 }
 
 func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {

@@ -62,14 +62,6 @@ works on the SQLite file itself.`,
 	return cmd
 }
 
-func expiry(now time.Time, text string, to *time.Time) error {
-	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
-		*to = now.Add(d.D())
-		return nil
-	}
-	return instant(text != "", "--expires", text, "Local", to)
-}
-
 func (c *cli) handOver(t belfry.Token, secret string, save bool) error {
 	if save {
 		path, err := app.TokenPath(c.loaded.Config)

@@ -182,3 +182,44 @@ func (s *Site) forget(ctx context.Context) error {
 		return DeleteSchedules(context.WithoutCancel(ctx), st, duePrefix)
 	})
 }
+
+// firing is measure 4. The idle schedules are saved once.
+func (r *run) firing(ctx context.Context) (err error) {
+	sites := map[*Database]*Site{}
+	defer func() {
+		for _, s := range sites {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, d := range r.whole {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		sites[d] = s
+		if err := s.With(ctx, store.Options{}, func(st *store.Store) error { return Idle(ctx, s, st, r.Idle) }); err != nil {
+			return err
+		}
+		if err := s.Calm(ctx); err != nil {
+			return err
+		}
+	}
+	return r.rounds(ctx, r.Slow, r.whole, func(d *Database) error {
+		f, err := r.Firing.Run(ctx, sites[d])
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s due each second: ", thousands(fmt.Sprint(r.Firing.PerSecond)))
+		r.quantiles(d.Name, name+"nominal time to made", f.Made)
+		r.quantiles(d.Name, name+"nominal time to start", f.Began)
+		r.report.Add(d.Name, name+"node's CPU, of a core", Percent, f.Node)
+		if d.Postgres() {
+			r.report.Add(d.Name, name+"server's CPU, of a core", Percent, f.Server)
+		}
+		name = fmt.Sprintf("%s due at once: ", thousands(fmt.Sprint(r.Firing.Burst)))
+		r.report.Add(d.Name, name+"last one made", Time, float64(f.BurstMade.Max))
+		r.report.Add(d.Name, name+"half started", Time, float64(f.BurstBegan.P50))
+		r.report.Add(d.Name, name+"last one started", Time, float64(f.BurstBegan.Max))
+		return nil
+	})
+}

@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/belfry-run/belfry/store"
@@ -75,4 +76,28 @@ func (s *Site) rest(ctx context.Context, belfry string, d time.Duration) (r rest
 	r.rss = float64(rss)
 	r.heap, err = node.metric(ctx, "go_memstats_heap_inuse_bytes")
 	return r, errors.Join(err, ctx.Err())
+}
+
+// idle is measure 3. It is not repeated.
+func (r *run) idle(ctx context.Context) error {
+	for _, d := range r.whole {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := Weigh(ctx, s, r.Program, r.Idle, r.Rest)
+		if err := errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+		name := thousands(fmt.Sprint(w.Schedules)) + " idle schedules: "
+		r.report.Add(d.Name, name+"on disk, each", Bytes, w.Disk)
+		r.report.Add(d.Name, name+"node's memory, each", Bytes, max(w.RSS, 0))
+		r.report.Compare(d.Name, name+"node's memory, to none", Bytes, w.Node, w.Base)
+		r.report.Add(d.Name, name+"node's CPU, of a core", Percent, w.CPU)
+		if d.Postgres() {
+			r.report.Add(d.Name, name+"server's CPU, of a core", Percent, w.Server)
+		}
+		r.say("%s: %s idle schedules saved in %s", d.Name, thousands(fmt.Sprint(w.Schedules)), w.Saved.Round(time.Second))
+	}
+	return nil
 }

@@ -187,3 +187,59 @@ func Sustained(ctx context.Context, d *Database, most float64, each time.Duratio
 	})
 	return rate, errors.Join(err, s.Close())
 }
+
+// latency is measure 2.
+func (r *run) latency(ctx context.Context) error {
+	return r.rounds(ctx, r.Rounds, r.whole, func(d *Database) (err error) {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		var full float64 // jobs per second, in and out
+		err = s.With(ctx, store.Options{}, func(st *store.Store) error {
+			q, err := Latency(ctx, st, st, r.Probes, 0, Tuning{})
+			if err != nil {
+				return err
+			}
+			r.quantiles(d.Name, "enqueue to start, idle", q)
+			if d.Postgres() {
+				err := s.beside(ctx, func(other *store.Store) error {
+					q, err := Latency(ctx, st, other, r.Probes, 0, Tuning{})
+					r.quantiles(d.Name, "enqueue to start on another node, idle", q)
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			slices, err := Steady{For: r.Offer, Slice: r.Offer, Backlog: 5000}.Run(ctx, st)
+			if err != nil {
+				return err
+			}
+			full = slices[0]
+			r.report.Add(d.Name, "enqueue and run at once, as fast as can be", Rate, full)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		half, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		err = half.With(ctx, store.Options{}, func(st *store.Store) error {
+			q, err := Latency(ctx, st, st, r.Probes, full/2, Tuning{})
+			if err == nil {
+				r.quantiles(d.Name, "enqueue to start, at half of that rate", q)
+			}
+			return err
+		})
+		if err := errors.Join(err, half.Close()); err != nil {
+			return err
+		}
+		rate, err := Sustained(ctx, d, 1.5*full, r.Offer, r.Steps, Tuning{})
+		r.report.Add(d.Name, "sustained with p99 under 100 ms", Rate, rate)
+		return err
+	})
+}

@@ -160,3 +160,20 @@ func holdJobs(ctx context.Context, st *store.Store, url string, n int) error {
 	_, err = st.Enqueue(ctx, jobs)
 	return err
 }
+
+// recovery is measure 5.
+func (r *run) recovery(ctx context.Context) error {
+	return r.rounds(ctx, r.Slow, r.whole, func(d *Database) error {
+		for _, ttl := range r.TTLs {
+			got, err := Recover(ctx, d, r.Program, r.Running, ttl)
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("kill -9 with %s jobs, session of %s: ", thousands(fmt.Sprint(r.Running)), ttl)
+			r.report.Add(d.Name, name+"first again, beyond the session", Time, float64(got.First-ttl))
+			r.report.Add(d.Name, name+"last again, beyond the session", Time, float64(got.Last-ttl))
+			r.report.Add(d.Name, name+"first to last", Time, float64(got.Last-got.First))
+		}
+		return nil
+	})
+}

@@ -112,3 +112,46 @@ func (s *Site) Hold(ctx context.Context, z Horizon, fn func() error) (err error)
 	}
 	return nil
 }
+
+// horizon is measure 6. Vacuum is a matter of PostgreSQL.
+func (r *run) horizon(ctx context.Context) error {
+	if r.pg == nil {
+		return nil
+	}
+	r.Horizon.Tuning = r.Tuned // it is the fastest who leaves most behind
+	return r.rounds(ctx, r.Slow, []*Database{r.pg}, func(d *Database) error {
+		var calm map[string]float64
+		for _, z := range r.Holds {
+			rates, err := r.steady(ctx, d, z)
+			if err != nil {
+				return fmt.Errorf("%s: %w", z.Name, err)
+			}
+			r.say("%s: %.0f jobs/s in slices of %s", z.Name, rates, r.Horizon.Slice)
+			name := fmt.Sprintf("steady for %s, tuned, %s: ", r.Horizon.For, z.Name)
+			all := SpreadOf(rates)
+			at := map[string]float64{"median slice": all.Median, "worst slice": all.Least, "last slice": rates[len(rates)-1]}
+			if calm == nil {
+				calm = at
+				r.report.Add(d.Name, name+"median slice", Rate, at["median slice"])
+			} else {
+				for _, which := range []string{"median slice", "worst slice", "last slice"} {
+					r.report.Compare(d.Name, name+which+", to undisturbed", Rate, at[which], calm[which])
+				}
+			}
+			r.report.Compare(d.Name, name+"last slice, to its first", Rate, at["last slice"], rates[0])
+		}
+		return nil
+	})
+}
+
+// steady works in a fresh database while somebody else does what z says.
+func (r *run) steady(ctx context.Context, d *Database, z Horizon) (slices []float64, err error) {
+	s, err := d.NewSite(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.With(ctx, store.Options{}, func(st *store.Store) error {
+		return s.Hold(ctx, z, func() error { slices, err = r.Horizon.Run(ctx, st); return err })
+	})
+	return slices, errors.Join(err, s.Close())
+}

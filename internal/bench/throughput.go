@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,4 +139,47 @@ func LiveAndDie(ctx context.Context, d *Database, n int, t Tuning) (l Life, err 
 	full, err := s.Size(ctx)
 	l.Dead, l.Kept = float64(dead)/float64(n), float64(full-empty)/float64(n)
 	return l, err
+}
+
+// work is measure 1.
+func (r *run) work(ctx context.Context) error {
+	return r.rounds(ctx, r.Rounds, r.all, func(d *Database) (err error) {
+		s, err := d.NewSite(ctx)
+		if err != nil {
+			return err
+		}
+		err = s.With(ctx, store.Options{}, func(st *store.Store) error {
+			for _, callers := range []int{1, 32} {
+				w, err := EnqueueSingly(ctx, s, st, callers, r.Singly)
+				if err != nil {
+					return err
+				}
+				r.costs(d.Name, fmt.Sprintf("enqueue one by one, callers: %d", callers), w)
+			}
+			return nil
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+		for _, t := range []struct {
+			name string
+			Tuning
+		}{{"default", Tuning{}}, {"tuned", r.Tuned}} {
+			l, err := LiveAndDie(ctx, d, r.Jobs, t.Tuning)
+			if err != nil {
+				return err
+			}
+			if t.name == "default" {
+				r.costs(d.Name, "enqueue 1,000 in a call", l.Bulk)
+			}
+			burn := fmt.Sprintf("burn-down of %s jobs, %s", thousands(fmt.Sprint(r.Jobs)), t.name)
+			r.costs(d.Name, burn, l.Burn)
+			r.report.Add(d.Name, "a life in bulk, "+t.name+": CPU per job, all", Time, l.Burn.Per(float64(l.Burn.CPU()+l.Bulk.CPU())))
+			if d.Postgres() {
+				r.report.Add(d.Name, "a life in bulk, "+t.name+": dead tuples per job", Plain, l.Dead)
+			}
+			r.report.Add(d.Name, "a life in bulk, "+t.name+": kept on disk per job", Bytes, l.Kept)
+		}
+		return nil
+	})
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+func set[T any](given bool, value T, to *T) {
+	if given {
+		*to = value
+	}
+}
+
+func duration(given func(string) bool, name, text string, to *belfry.Duration) error {
+	if !given(name) {
+		return nil
+	}
+	d, err := belfry.ParseDuration(text)
+	if err != nil {
+		return belfry.InvalidField("--"+name, "", err.Error(), "")
+	}
+	*to = d
+	return nil
+}
+
+// instant reads a time as people write it: with an offset, or as the time of
+// day in a zone.
+func instant(given bool, field, text, zone string, to *time.Time) error {
+	if !given {
+		return nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		*to = t
+		return nil
+	}
+	if zone == "" {
+		zone = "UTC"
+	}
+	loc, err := cron.LoadZone(zone)
+	if err != nil {
+		return belfry.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
+			*to = t
+			return nil
+		}
+	}
+	return belfry.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
+}
+
+// before reads a time, or how long ago it was.
+func before(now time.Time, field, text string, to *time.Time) error {
+	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
+		*to = now.Add(-d.D())
+		return nil
+	}
+	return instant(text != "", field, text, "Local", to)
+}
+
+func expiry(now time.Time, text string, to *time.Time) error {
+	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
+		*to = now.Add(d.D())
+		return nil
+	}
+	return instant(text != "", "--expires", text, "Local", to)
+}
+
+// jsonText reads --input.
+func jsonText(given bool, text string, to *json.RawMessage) error {
+	if !given {
+		return nil
+	}
+	if !json.Valid([]byte(text)) {
+		return belfry.InvalidField("--input", text, "is not JSON", `such as '{"name": "World"}', or '"text"'`)
+	}
+	*to = json.RawMessage(text)
+	return nil
+}
+
+func table(flag string, entries []string, sep string) (map[string]string, error) {
+	m := map[string]string{}
+	for _, e := range entries {
+		name, value, found := strings.Cut(e, sep)
+		if !found || name == "" {
+			return nil, belfry.InvalidField(flag, e, "is not a name and a value", "write NAME"+sep+"VALUE")
+		}
+		if sep == ":" {
+			value = strings.TrimSpace(value)
+		}
+		m[name] = value
+	}
+	return m, nil
+}
+
+// nameAndRest splits "NAME -- program argument…".
+func nameAndRest(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
+	before := args
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		before, rest = args[:dash], args[dash:]
+	}
+	if len(before) > 1 {
+		return "", nil, belfry.InvalidField("NAME", before[1], "is one argument too many", "write a program and its arguments after --")
+	}
+	if len(before) == 1 {
+		name = before[0]
+	}
+	return name, rest, nil
+}
+
+// noRest refuses arguments where none mean anything.
+func noRest(args []string) error {
+	if len(args) > 0 {
+		return belfry.InvalidField("NAME", args[0], "is one argument too many", "")
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/belfry-run/belfry"
+)
+
+// bulk is what cancel and redrive have in common.
+func (c *cli) bulk(use, short, done string, states []belfry.JobState, do func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error)) *cobra.Command {
+	var f jobFilter
+	var all, dry bool
+	var note string
+	cmd := &cobra.Command{Use: use, Short: short}
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "all that the other flags choose, instead of ids")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say which jobs it would be")
+	cmd.Flags().StringVar(&note, "note", "", "why; kept with the jobs")
+	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
+		sel, err := selection(s, &f, args, all, states)
+		if err != nil {
+			return err
+		}
+		sel.DryRun, sel.Note = dry, note
+		return c.selected(ctx, s, sel, done, do)
+	})
+	return cmd
+}
+
+func selection(s *conn, f *jobFilter, args []string, all bool, states []belfry.JobState) (belfry.Selection, error) {
+	if !all && len(args) == 0 {
+		return belfry.Selection{}, belfry.InvalidField("ID", "", "is missing", "give job ids, or --all with a search such as 'task:backup state:failed' or flags such as --task and --state")
+	}
+	if !all {
+		ids, err := jobIDs(args)
+		return belfry.Selection{IDs: ids}, err
+	}
+	filter, err := f.filter(s, args)
+	if len(filter.States) == 0 {
+		filter.States = states
+	}
+	return belfry.Selection{Filter: &filter}, err
+}
+
+// selected repeats a bulk action until the filter finds no more.
+func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done string, do func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error)) error {
+	all := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
+	for {
+		r, err := do(ctx, s, sel)
+		if err != nil {
+			return err
+		}
+		all.IDs = append(all.IDs, r.IDs...)
+		for id, why := range r.Left {
+			all.Left[id] = why
+		}
+		if all.More, all.Next, sel.Cursor = r.More, r.Next, r.Next; !r.More || sel.DryRun || r.Next == "" {
+			break
+		}
+	}
+	err := c.emit(all, func(w io.Writer) {
+		verb := done
+		if sel.DryRun {
+			verb = "would be " + done
+		}
+		for _, id := range all.IDs {
+			fmt.Fprintf(w, "job %d %s\n", id, verb)
+		}
+		for id, why := range all.Left {
+			fmt.Fprintf(c.stderr, "job %d left as it is: %s\n", id, why)
+		}
+		if len(all.IDs) == 0 && len(all.Left) == 0 {
+			fmt.Fprintln(c.stderr, "no such jobs")
+		}
+	})
+	if err == nil && len(sel.IDs) > 0 && len(all.IDs) == 0 {
+		return exitStatus(exitConflict) // why was said above
+	}
+	return err
+}
+
+func jobIDs(args []string) ([]int64, error) {
+	ids := make([]int64, len(args))
+	for i, a := range args {
+		id, err := belfry.JobIDFromText("ID", a)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+func (c *cli) jobCancel() *cobra.Command {
+	live := []belfry.JobState{belfry.JobWaiting, belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}
+	return c.bulk("cancel [ID...]", "End jobs: those that wait at once, those that run soon", "canceled", live,
+		func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error) {
+			return s.CancelJobs(ctx, s.namespace, sel)
+		})
+}
+
+func (c *cli) jobRedrive() *cobra.Command {
+	return c.bulk("redrive [ID...]", "Give failed and canceled jobs all their attempts again", "redriven", []belfry.JobState{belfry.JobFailed},
+		func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error) {
+			return s.RedriveJobs(ctx, s.namespace, sel)
+		})
+}

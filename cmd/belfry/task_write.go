@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/belfry-run/belfry"
+)
+
+// taskFlags are the fields of a task that have a flag. Only flags that were
+// given change anything, so that create and update share them.
+type taskFlags struct {
+	file                          string
+	kind, queue, description      string
+	shell, dir, stdin             string
+	url, method, body, expectBody string
+	input, backoff                string
+	timeout, retryDelay           string
+	argv, env, headers, expect    []string
+	tags, needs                   []string
+	retries, priority             int
+	noRetryLost                   bool
+}
+
+func (f *taskFlags) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
+	fs.StringVar(&f.kind, "kind", "", "func, command or http; default: by the other flags; the others are told in a file")
+	fs.StringVar(&f.shell, "shell", "", "script for /bin/sh -c")
+	fs.StringArrayVar(&f.argv, "argv", nil, "program without a shell, then its arguments: repeat the flag, or write them after --")
+	fs.StringVar(&f.dir, "dir", "", "working directory, absolute")
+	fs.StringVar(&f.stdin, "stdin", "", "bytes for standard input")
+	fs.StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the command; may be repeated")
+	fs.StringVar(&f.url, "url", "", "address to request")
+	fs.StringVar(&f.method, "method", "", "HTTP method; default: GET")
+	fs.StringArrayVar(&f.headers, "header", nil, "'Name: value' for the request; may be repeated")
+	fs.StringVar(&f.body, "body", "", "body of the request")
+	fs.StringSliceVar(&f.expect, "expect-status", nil, "status codes that mean success, such as 200-299,404")
+	fs.StringVar(&f.expectBody, "expect-body", "", "regular expression that the answer must match")
+	fs.StringVar(&f.queue, "queue", "", "queue of its jobs; default: default")
+	fs.IntVar(&f.priority, "priority", 0, "within the queue; higher runs first")
+	fs.StringVar(&f.timeout, "timeout", "", "longest an attempt may run, such as 5m; default: 1h")
+	fs.IntVar(&f.retries, "retries", 2, "tries after the first one failed")
+	fs.StringVar(&f.retryDelay, "retry-delay", "", "delay before the first retry; default: 10s")
+	fs.StringVar(&f.backoff, "backoff", "", "exponential, linear or fixed; default: exponential")
+	fs.BoolVar(&f.noRetryLost, "fail-when-lost", false, "do not start again when the worker was lost under way")
+	fs.StringVar(&f.input, "input", "", "JSON for jobs that bring none")
+	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
+	addNeeds(fs, &f.needs)
+	fs.StringVar(&f.description, "description", "", "for people")
+}
+
+// addNeeds adds --need, which is also what --label means for a task.
+func addNeeds(fs *pflag.FlagSet, to *[]string) {
+	fs.StringArrayVar(to, "need", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
+	alias(fs, "label", "need")
+}
+
+// apply puts the flags that were given into a task.
+func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) error {
+	given := func(name string) bool { return fs.Changed(name) }
+	text := func(name, value string, to *string) {
+		if given(name) {
+			*to = value
+		}
+	}
+	if err := f.applyKind(given, t, after); err != nil {
+		return err
+	}
+	text("queue", f.queue, &t.Queue)
+	text("description", f.description, &t.Description)
+	if given("kind") {
+		t.Kind = belfry.Kind(f.kind)
+	}
+	if given("priority") {
+		t.Priority = f.priority
+	}
+	if given("tag") {
+		t.Tags = f.tags
+	}
+	if given("need") {
+		needs, err := table("--need", f.needs, "=")
+		if err != nil {
+			return err
+		}
+		t.Needs.Labels = needs
+	}
+	if err := jsonText(given("input"), f.input, &t.Input); err != nil {
+		return err
+	}
+	if given("retries") {
+		if f.retries < 0 {
+			return belfry.InvalidField("--retries", strconv.Itoa(f.retries), "is negative", "0 never retries")
+		}
+		t.Retry.MaxAttempts = f.retries + 1
+	}
+	if given("backoff") {
+		t.Retry.Backoff = belfry.Backoff(f.backoff)
+	}
+	if f.noRetryLost {
+		t.Retry.OnLost = belfry.OnLostFail
+	}
+	if err := duration(given, "timeout", f.timeout, &t.Timeout); err != nil {
+		return err
+	}
+	return duration(given, "retry-delay", f.retryDelay, &t.Retry.Delay)
+}
+
+func (f *taskFlags) applyKind(given func(string) bool, t *belfry.Task, after []string) error {
+	command := given("shell") || given("argv") || given("dir") || given("stdin") || given("env") || len(after) > 0
+	request := given("url") || given("method") || given("header") || given("body") || given("expect-status") || given("expect-body")
+	if command && request {
+		return belfry.Errorf(belfry.Invalid, "a task runs a command or makes a request, and not both").
+			WithHint("make two tasks")
+	}
+	if command {
+		if t.Command == nil {
+			t.Command = &belfry.Command{}
+		}
+		return f.applyCommand(given, t.Command, after)
+	}
+	if request {
+		if t.HTTP == nil {
+			t.HTTP = &belfry.HTTP{}
+		}
+		return f.applyHTTP(given, t.HTTP)
+	}
+	return nil
+}
+
+func (f *taskFlags) applyCommand(given func(string) bool, cmd *belfry.Command, after []string) error {
+	if given("shell") {
+		cmd.Shell, cmd.Argv = f.shell, nil
+	}
+	if argv := append(slices.Clone(f.argv), after...); len(argv) > 0 {
+		cmd.Argv = argv
+		if !given("shell") {
+			cmd.Shell = ""
+		}
+	}
+	if given("dir") {
+		cmd.Dir = f.dir
+	}
+	if given("stdin") {
+		cmd.Stdin = f.stdin
+	}
+	var err error
+	if given("env") {
+		cmd.Env, err = table("--env", f.env, "=")
+	}
+	return err
+}
+
+func (f *taskFlags) applyHTTP(given func(string) bool, h *belfry.HTTP) error {
+	if given("url") {
+		h.URL = f.url
+	}
+	if given("method") {
+		h.Method = f.method
+	}
+	if given("body") {
+		h.Body = f.body
+	}
+	if given("expect-status") {
+		h.ExpectStatus = f.expect
+	}
+	if given("expect-body") {
+		h.ExpectBody = f.expectBody
+	}
+	var err error
+	if given("header") {
+		h.Headers, err = table("--header", f.headers, ":")
+	}
+	return err
+}
+
+func (c *cli) taskCreate() *cobra.Command {
+	var f taskFlags
+	cmd := &cobra.Command{
+		Use:   "create NAME [flags] [-- PROGRAM ARGUMENT...]",
+		Short: "Create a task",
+		Example: `  belfry task create backup --shell 'pg_dump mydb > /backup/mydb.sql' --timeout 5m --retries 3
+  belfry task create report --timeout 10m -- /usr/local/bin/report --format pdf
+  belfry task create ping --url https://example.com/health --timeout 10s
+  belfry task create -f task.yaml`,
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			t, err := c.taskFrom(s, cmd, &f, args)
+			if err != nil {
+				return err
+			}
+			t, err = s.CreateTask(ctx, t)
+			if err != nil {
+				return err
+			}
+			if err := c.emit(t, func(w io.Writer) { fmt.Fprintf(w, "task %s created\n", t.Name) }); err != nil {
+				return err
+			}
+			c.adviseWorkers(ctx, s, t)
+			return nil
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) taskFrom(s *conn, cmd *cobra.Command, f *taskFlags, args []string) (belfry.Task, error) {
+	var t belfry.Task
+	ns, err := s.one()
+	if err != nil {
+		return t, err
+	}
+	if f.file != "" {
+		if err := c.definition(f.file, "task", &t); err != nil {
+			return t, err
+		}
+	}
+	name, rest, err := nameAndRest(cmd, args)
+	if err != nil {
+		return t, err
+	}
+	if name != "" {
+		t.Name = name
+	}
+	if t.Namespace == "" {
+		t.Namespace = ns
+	}
+	if t.Name == "" {
+		return t, belfry.InvalidField("NAME", "", "is missing", "write: belfry task create NAME --shell 'echo hello'")
+	}
+	return t, f.apply(cmd.Flags(), &t, rest)
+}
+
+func (c *cli) taskUpdate() *cobra.Command {
+	var f taskFlags
+	cmd := &cobra.Command{
+		Use: "update NAME [flags] [-- PROGRAM ARGUMENT...]", Aliases: []string{"edit", "set"}, Short: "Change a task; what no flag names stays as it is",
+		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
+			if f.file != "" {
+				t, err := c.taskFrom(s, cmd, &f, args)
+				if err != nil {
+					return err
+				}
+				return c.putTask(ctx, s, t)
+			}
+			name, rest, err := nameAndRest(cmd, args)
+			if err != nil {
+				return err
+			}
+			ns, err := s.one()
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				return belfry.InvalidField("NAME", "", "is missing", "see: belfry task list")
+			}
+			t, err := s.Task(ctx, ns, name)
+			if err != nil {
+				return err
+			}
+			if err := f.apply(cmd.Flags(), &t, rest); err != nil {
+				return err
+			}
+			return c.putTask(ctx, s, t)
+		}),
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) putTask(ctx context.Context, s *conn, t belfry.Task) error {
+	t, err := s.UpdateTask(ctx, t)
+	if err != nil {
+		return err
+	}
+	return c.emit(t, func(w io.Writer) { fmt.Fprintf(w, "task %s updated, generation %d\n", t.Name, t.Generation) })
+}
+
+// adviseWorkers says, on stderr, when nobody is there to run a new task.
+func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
+	if s.direct || t.Kind == belfry.KindCycle {
+		return // nobody runs anything now, and that is no surprise; and cycles are run by no worker
+	}
+	workers, err := s.Workers(ctx, false)
+	if err != nil {
+		return // it is advice, and the token may not see workers
+	}
+	var lacks []string
+	for _, w := range workers {
+		_, lane := w.Queues[t.Queue]
+		able := slices.Contains(w.Kinds, t.Kind) && (t.Kind != belfry.KindFunc || slices.Contains(w.Funcs, t.Name))
+		if !lane || !able {
+			continue
+		}
+		if lacks = t.Demand().Unmet(w.Has); len(lacks) == 0 {
+			return
+		}
+	}
+	if len(lacks) > 0 {
+		fmt.Fprintf(c.stderr, "note: no worker has what it needs now, its jobs will wait: there is one without %s\ntry: belfry worker list\n", strings.Join(lacks, ", "))
+		return
+	}
+	hint := fmt.Sprintf("start a worker for queue %s", t.Queue)
+	switch t.Kind {
+	case belfry.KindCommand:
+		hint = "start a node or worker with --allow-commands"
+	case belfry.KindProgram:
+		hint = "start a worker that runs programs: belfry worker"
+	case belfry.KindFunc:
+		hint = "start the program that has a Go handler for it"
+	}
+	fmt.Fprintf(c.stderr, "note: no worker runs tasks of kind %s for it now, its jobs will wait\ntry: %s\n", t.Kind, hint)
+}

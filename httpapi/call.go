@@ -1,0 +1,270 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/attempttoken"
+)
+
+// call is one request on its way through the server.
+type call struct {
+	id    string
+	w     *recorder
+	r     *http.Request
+	token belfry.Token
+	join  string             // secret of a join token, instead of a token, where a machine joins
+	right attempttoken.Right // instead of a token, on the routes of attempts
+}
+
+type callKey struct{}
+
+// callOf is the request under this context. Outside of one it is empty.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets [http.ResponseController] through.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Time limits of the parts of an exchange. Routes that wait have their own.
+const (
+	handleTimeout = 30 * time.Second // to answer
+	writeTimeout  = 30 * time.Second // to write the answer, after that
+	sendTimeout   = 10 * time.Second // to write one piece of a stream
+)
+
+// wrap puts around the routes what every request needs, outermost last.
+func (s *Server) wrap(h http.Handler) (http.Handler, error) {
+	cross := http.NewCrossOriginProtection()
+	for _, origin := range s.opts.Origins {
+		if err := cross.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("httpapi: origin %q: %w", origin, err)
+		}
+	}
+	// Who calls a heartbeat brings its key, and nothing that a browser adds by itself.
+	cross.AddInsecureBypassPattern(beatPrefix)
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(r.Context(), w, belfry.Errorf(belfry.Forbidden, "a page of another origin may not change anything here").
+			WithHint("the operator can allow its origin"))
+	}))
+	return s.observed(s.knownHost(cross.Handler(h))), nil
+}
+
+// observed gives a request its id and its deadlines, and sees to it that it
+// ends in a status, a log line and a measurement, whatever happens inside.
+func (s *Server) observed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		c := &call{id: requestID(r), w: &recorder{ResponseWriter: w}}
+		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		c.r = r
+		control := http.NewResponseController(w)
+		// For the body alone: net/http takes the deadline away once it was read.
+		// A ReadTimeout of the whole server would end waiting claims instead.
+		if r.Body != nil && r.Body != http.NoBody {
+			_ = control.SetReadDeadline(began.Add(s.body))
+		}
+		_ = control.SetWriteDeadline(began.Add(handleTimeout + writeTimeout))
+		setHeaders(w.Header(), c.id)
+		defer func() {
+			s.recovered(c, recover())
+			s.measure(c, began)
+		}()
+		h.ServeHTTP(c.w, r)
+	})
+}
+
+func setHeaders(h http.Header, id string) {
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+}
+
+var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID is the one that a proxy or client gave, when it is plain, or a new one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); requestIDRule.MatchString(id) {
+		return id
+	}
+	return strings.ToLower(rand.Text()[:16])
+}
+
+// recovered turns a panic into an answer, or cuts the connection when the
+// answer has begun.
+func (s *Server) recovered(c *call, v any) {
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it just so
+		panic(v)
+	}
+	s.opts.Logger.Error("handler panicked", "request", c.id, "route", routeOf(c.r), "panic", v, "stack", string(debug.Stack()))
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	writeProblem(c.w, describe(fmt.Errorf("panic: %v", v), c.id))
+}
+
+func (s *Server) measure(c *call, began time.Time) {
+	took := time.Since(began)
+	status := c.w.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	s.opts.Observe(Request{Route: routeOf(c.r), Status: status, Duration: took})
+	path := c.r.URL.Path
+	if strings.HasPrefix(path, beatPrefix) {
+		path = beatPrefix + "…" // the rest is a key
+	}
+	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", path, "route", routeOf(c.r),
+		"status", status, "took", took, "token", c.token.Name, "remote", c.r.RemoteAddr)
+}
+
+// routeOf names the route without what is in its place holders.
+func routeOf(r *http.Request) string {
+	if r.Pattern == "" {
+		return "none"
+	}
+	return r.Pattern
+}
+
+// knownHost refuses requests that are addressed to a name this server does not have.
+func (s *Server) knownHost(h http.Handler) http.Handler {
+	if len(s.opts.Hosts) == 0 {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostOnly(r.Host)
+		// Probes of a cluster ask for the bare address, and learn nothing worth
+		// guarding. Who calls a heartbeat by whatever name brings its key.
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || strings.HasPrefix(r.URL.Path, beatPrefix)
+		if !open && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
+			e := belfry.Errorf(belfry.Forbidden, "this server does not answer to the host name %q", shorten(host)).
+				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))
+			s.refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func hostOnly(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		hostport = host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// route finds the handler, and says in our own words when there is none.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	h, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	probe := &probe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !forPrograms(r.URL.Path) {
+		r.Pattern = "console"
+		s.console.ServeHTTP(w, r)
+		return
+	}
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		w.Header().Set("Allow", allow)
+		e := belfry.Errorf(belfry.Invalid, "%s does not work on %s", r.Method, shorten(r.URL.Path)).WithHint("it takes %s", allow)
+		s.refuse(r.Context(), w, newProblem(http.StatusMethodNotAllowed, e))
+		return
+	}
+	s.refuse(r.Context(), w, belfry.Errorf(belfry.NotFound, "there is nothing at %s", shorten(r.URL.Path)).
+		WithHint("/docs lists what there is"))
+}
+
+// forPrograms tells paths that no person opens. Who calls a heartbeat by a wrong
+// address must hear of it, and not be taken to a page for signing in that
+// answers 200.
+func forPrograms(path string) bool {
+	return slices.ContainsFunc([]string{"/v1/", "/beat/", "/badge/", "/artifacts/"}, func(at string) bool { return strings.HasPrefix(path, at) })
+}
+
+// probe learns what a handler would answer.
+type probe struct {
+	header http.Header
+	status int
+}
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) WriteHeader(status int)      { p.status = status }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+
+// refuse answers with an error. It is the one place that logs them.
+func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	writeProblem(w, s.fail(ctx, err))
+}
+
+func (s *Server) fail(ctx context.Context, err error) *problem {
+	c := callOf(ctx)
+	p := describe(err, c.id)
+	switch {
+	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
+		s.opts.Logger.Debug("request abandoned", "request", c.id, "error", err)
+	case p.Code == belfry.Internal:
+		s.opts.Logger.Error("request failed", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+	case p.Code == belfry.Unavailable:
+		s.opts.Logger.Warn("request failed for now", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+	}
+	return p
+}
+
+// causeOf is what a [belfry.Error] keeps from its callers.
+func causeOf(err error) string {
+	var e *belfry.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err.Error()
+	}
+	return ""
+}
+
+// until is ctx that also ends when the server stops.
+func (s *Server) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	release := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { release(); cancel() }
+}
