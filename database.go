@@ -113,8 +113,8 @@ func (d DatabaseHealth) Judge() (checks []Check) {
 	add("history", since(d.OldestAt) < d.Retention.Age.D()+lateRetention, "retention does not keep up: see that a node with the role engine runs, and its log", "%s", history)
 	d.judgeServer(add)
 	if f := d.File; f != nil {
-		add("write-ahead log", f.WAL < muchLog, "something reads for very long and keeps it from being taken over: copies of the file, or an open sqlite3; it shrinks when they end", "%s", bytesText(f.WAL))
-		add("pages", true, "", "%s of %s free", bytesText(f.Free*f.PageSize), bytesText(f.Pages*f.PageSize))
+		add("write-ahead log", f.WAL < muchLog, "something reads for very long and keeps it from being taken over: copies of the file, or an open sqlite3; it shrinks when they end", "%s", SizeText(f.WAL))
+		add("pages", true, "", "%s of %s free", SizeText(f.Free*f.PageSize), SizeText(f.Pages*f.PageSize))
 		durable := "a commit survives a power cut"
 		if f.Synchronous == "NORMAL" {
 			durable = "a power cut may take the last commits, a crash of the process none"
@@ -165,20 +165,7 @@ func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format s
 		}
 	}
 	if len(d.Slots) > 0 {
-		held = fmt.Sprintf("slot %s holds %s", d.Slots[0].Name, bytesText(d.Slots[0].Held))
+		held = fmt.Sprintf("slot %s holds %s", d.Slots[0].Name, SizeText(d.Slots[0].Held))
 	}
 	add("write-ahead log", ok, "see why its replica does not follow; if there is none any more: select pg_drop_replication_slot('…')", "%s", held)
-}
-
-// bytesText is a size for people.
-func bytesText(n int64) string {
-	for _, u := range []struct {
-		per  int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= u.per {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(u.per), u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
 }

@@ -28,8 +28,8 @@ func TestADatabaseIsJudged(t *testing.T) {
 		{"dead rows", func(d *DatabaseHealth) { d.Tables[0].Dead = 200_000 }, "dead rows|200000 in jobs|alter table jobs"},
 		{"an old transaction", func(d *DatabaseHealth) { d.Transaction.Since = now.Add(-time.Hour) }, `oldest transaction|active for 1h, of "belfry"|idle_in_transaction`},
 		{"connections", func(d *DatabaseHealth) { d.Connections = 80 }, "connections|80 of 100|max_conns"},
-		{"a slot", func(d *DatabaseHealth) { d.Slots[0].Held = 2 << 30 }, "write-ahead log|copy holds 2.0 GiB|pg_drop_replication_slot"},
-		{"a long log", func(d *DatabaseHealth) { d.File.WAL = 1 << 30 }, "write-ahead log|1.0 GiB|reads for very long"},
+		{"a slot", func(d *DatabaseHealth) { d.Slots[0].Held = 2 << 30 }, "write-ahead log|copy holds 2 GiB|pg_drop_replication_slot"},
+		{"a long log", func(d *DatabaseHealth) { d.File.WAL = 1 << 30 }, "write-ahead log|1 GiB|reads for very long"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			d := healthy

@@ -230,7 +230,7 @@ func (c *Client) try(ctx context.Context, a ask, body bodyText, out any) error {
 	case err != nil:
 		return c.unreachable(ctx, err, timeout)
 	case int64(len(data)) > c.opts.MaxResponse:
-		return belfry.Errorf(belfry.TooLarge, "the answer is over the limit of %s", byteText(c.opts.MaxResponse)).
+		return belfry.Errorf(belfry.TooLarge, "the answer is over the limit of %s", belfry.SizeText(c.opts.MaxResponse)).
 			WithHint("ask for less at once, with a limit")
 	case resp.StatusCode >= 300:
 		return c.refusal(resp, data)

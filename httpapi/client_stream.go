@@ -136,7 +136,7 @@ func (c *Client) readEvents(ctx context.Context, body io.Reader, last *string, a
 		e, err := events.next()
 		if err != nil {
 			if errors.Is(err, errEventSize) {
-				return belfry.Errorf(belfry.TooLarge, "an event is over the limit of %s", byteText(maxEvent))
+				return belfry.Errorf(belfry.TooLarge, "an event is over the limit of %s", belfry.SizeText(maxEvent))
 			}
 			return c.unreachable(ctx, fmt.Errorf("the stream broke off: %w", err), c.streamIdle)
 		}

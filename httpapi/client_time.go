@@ -52,7 +52,7 @@ func (c *Client) ImportICS(ctx context.Context, namespace, name string, ics io.R
 	case err != nil:
 		return v, belfry.InvalidField("ics", "", "cannot be read: "+err.Error(), "")
 	case len(text) > belfry.MaxICS:
-		return v, belfry.Errorf(belfry.TooLarge, "the iCalendar file is over the limit of %s", byteText(belfry.MaxICS))
+		return v, belfry.Errorf(belfry.TooLarge, "the iCalendar file is over the limit of %s", belfry.SizeText(belfry.MaxICS))
 	}
 	err = c.do(ctx, ask{
 		method: http.MethodPost, path: named("calendars", name, "ics"), query: words("namespace", namespace, "zone", zone),

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -300,7 +299,7 @@ func orWords(s, words string) string {
 }
 
 func (c *call) readAll(limit int64) ([]byte, error) {
-	tooLarge := belfry.Errorf(belfry.TooLarge, "the body is over the limit of %s", byteText(limit)).
+	tooLarge := belfry.Errorf(belfry.TooLarge, "the body is over the limit of %s", belfry.SizeText(limit)).
 		WithHint("send less at once")
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
@@ -317,15 +316,4 @@ func (c *call) readAll(limit int64) ([]byte, error) {
 		return nil, belfry.Errorf(belfry.Invalid, "the body ended early")
 	}
 	return data, nil
-}
-
-// byteText writes a limit as people do.
-func byteText(n int64) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return strconv.FormatInt(n>>20, 10) + " MiB"
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return strconv.FormatInt(n>>10, 10) + " KiB"
-	}
-	return strconv.FormatInt(n, 10) + " bytes"
 }

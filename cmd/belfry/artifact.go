@@ -24,10 +24,10 @@ func (c *cli) artifactCmd() *cobra.Command {
 		owner: func(a *belfry.Artifact) (namespace, name *string) { return &a.Namespace, &a.SHA256 },
 		head:  []string{"SIZE", "UPLOADED", "TASKS"},
 		row: func(s *conn, a belfry.Artifact) []string {
-			return []string{sizeText(a.Size), uploaded(s, a), clip(strings.Join(a.Tasks, ", "), 60)}
+			return []string{belfry.SizeText(a.Size), uploaded(s, a), clip(strings.Join(a.Tasks, ", "), 60)}
 		},
 		draw: func(w io.Writer, _ *conn, a belfry.Artifact) {
-			c.pairs(w, "sha256", a.SHA256, "namespace", a.Namespace, "size", sizeText(a.Size), "announced", stamp(a.CreatedAt),
+			c.pairs(w, "sha256", a.SHA256, "namespace", a.Namespace, "size", belfry.SizeText(a.Size), "announced", stamp(a.CreatedAt),
 				"uploaded", stamp(a.PostedAt), "by", a.PostedBy, "tasks", strings.Join(a.Tasks, ", "))
 		},
 	}
@@ -53,7 +53,7 @@ func (c *cli) artifactConfirm() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(a, func(w io.Writer) { fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], sizeText(a.Size)) })
+			return c.emit(a, func(w io.Writer) { fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], belfry.SizeText(a.Size)) })
 		}),
 	}
 }

@@ -59,7 +59,7 @@ same name the newest counts. A file that is there already is not overwritten.`,
 				}
 				g := c.grid("NAME", "SIZE", "TRY", "LEFT", "SHA256")
 				for _, o := range all {
-					g.row(o.Name, sizeText(o.Size), strconv.Itoa(numbers[o.Lease]), ago(o.At, s.now), o.SHA256)
+					g.row(o.Name, belfry.SizeText(o.Size), strconv.Itoa(numbers[o.Lease]), ago(o.At, s.now), o.SHA256)
 				}
 				g.write(w)
 			})
@@ -139,7 +139,7 @@ func (c *cli) download(ctx context.Context, s *conn, outputs []belfry.JobOutput,
 	}
 	return c.emit(belfry.Page[downloaded]{Items: done}, func(w io.Writer) {
 		for _, d := range done {
-			fmt.Fprintf(w, "%s  %s\n", d.Path, sizeText(d.Size))
+			fmt.Fprintf(w, "%s  %s\n", d.Path, belfry.SizeText(d.Size))
 		}
 		if len(done) == 0 {
 			fmt.Fprintln(c.stderr, "there were no files to fetch")
@@ -208,7 +208,7 @@ func (c *cli) drawSandboxed(w io.Writer, s *belfry.Sandboxed) {
 	}
 	var outputs []string
 	for _, o := range s.Outputs {
-		outputs = append(outputs, o.Name+"  "+sizeText(o.Size))
+		outputs = append(outputs, o.Name+"  "+belfry.SizeText(o.Size))
 	}
 	c.pairs(w, "artifact", s.SHA256, "isolation", isolation, "missing", strings.Join(s.Missing, "\n"), "network", s.Network,
 		"used", usageText(s.Usage), "out of memory", oom, "outputs", strings.Join(outputs, "\n"))
@@ -218,5 +218,5 @@ func usageText(u belfry.Usage) string {
 	if u == (belfry.Usage{}) {
 		return ""
 	}
-	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", span(u.Wall.D()), span(u.User.D()), span(u.System.D()), sizeText(u.Memory))
+	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", span(u.Wall.D()), span(u.User.D()), span(u.System.D()), belfry.SizeText(u.Memory))
 }

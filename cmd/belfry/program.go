@@ -50,7 +50,7 @@ func (c *cli) programs() document[belfry.Task] {
 		owner: func(t *belfry.Task) (namespace, name *string) { return &t.Namespace, &t.Name },
 		head:  []string{"ARCH", "SIZE", "ISOLATION", "QUEUE", "SHA256"},
 		row: func(_ *conn, t belfry.Task) []string {
-			return []string{t.Program.Arch, sizeText(t.Program.Size), string(t.Program.MinIsolation), t.Queue, t.Program.SHA256[:12]}
+			return []string{t.Program.Arch, belfry.SizeText(t.Program.Size), string(t.Program.MinIsolation), t.Queue, t.Program.SHA256[:12]}
 		},
 		draw: func(w io.Writer, _ *conn, t belfry.Task) { c.drawTask(w, t) },
 	}
@@ -73,9 +73,9 @@ func programPairs(t belfry.Task) []string {
 	}
 	l := g.Limits
 	return []string{
-		"artifact", g.SHA256, "size", sizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
+		"artifact", g.SHA256, "size", belfry.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
 		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
-		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s", sizeText(l.Memory), l.CPU, l.Processes, sizeText(l.Disk), sizeText(l.Log)),
+		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s", belfry.SizeText(l.Memory), l.CPU, l.Processes, belfry.SizeText(l.Disk), belfry.SizeText(l.Log)),
 		"kill grace", g.KillGrace.String(),
 	}
 }
@@ -262,7 +262,7 @@ func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew boo
 		}
 	}
 	if err := c.emit(t, func(w io.Writer) {
-		fmt.Fprintf(w, "program %s %s: %s, %s, %s\n", t.Name, verb, t.Program.SHA256[:12], sizeText(t.Program.Size), t.Program.Arch)
+		fmt.Fprintf(w, "program %s %s: %s, %s, %s\n", t.Name, verb, t.Program.SHA256[:12], belfry.SizeText(t.Program.Size), t.Program.Arch)
 		if f.schedule == "" && isNew {
 			fmt.Fprintf(w, "try: belfry job enqueue %s\n", t.Name)
 		}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -53,7 +51,7 @@ func (c *cli) look(b *executable) error {
 	case !info.Mode().IsRegular():
 		return belfry.InvalidField("FILE", b.path, "is no file", "name the program itself")
 	case info.Size() > belfry.MaxArtifact:
-		return belfry.InvalidField("FILE", b.path, "has "+sizeText(info.Size()), "at most "+sizeText(belfry.MaxArtifact)+"; strip it, or let it fetch its data")
+		return belfry.InvalidField("FILE", b.path, "has "+belfry.SizeText(info.Size()), "at most "+belfry.SizeText(belfry.MaxArtifact)+"; strip it, or let it fetch its data")
 	}
 	p, err := sandbox.Inspect(b.file)
 	var unfit *sandbox.Unfit
@@ -125,7 +123,7 @@ func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *e
 		read := progressbar.NewReader(body, bar)
 		body = &read
 	} else {
-		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, sizeText(b.size))
+		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, belfry.SizeText(b.size))
 	}
 	if s.artifacts != nil { // there is no server that would take the link
 		return s.artifacts.Put(ctx, b.digest, b.size, body)
@@ -135,32 +133,4 @@ func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *e
 		return err
 	}
 	return signed.Send(ctx, links, link, body)
-}
-
-// sizeText writes bytes for people.
-func sizeText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	v, i := float64(n), 0
-	for v >= 1024 && i < len(units)-1 {
-		v, i = v/1024, i+1
-	}
-	if i == 0 || v == float64(int64(v)) {
-		return fmt.Sprintf("%d %s", int64(v), units[i])
-	}
-	return fmt.Sprintf("%.1f %s", v, units[i])
-}
-
-// parseSize reads bytes as people write them: 256MiB, 2G, 1000.
-func parseSize(field, text string) (int64, error) {
-	wrong := belfry.InvalidField(field, text, "is not a size", "such as 256MiB, 2GiB, or a number of bytes")
-	digits := strings.TrimRight(text, "BbIiKkMmGgTt ")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
-		return 0, wrong
-	}
-	shift, known := map[string]uint{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
-	if !known || n > 1<<62>>shift {
-		return 0, wrong
-	}
-	return n << shift, nil
 }
