@@ -92,6 +92,41 @@ func (t Token) Validate(now time.Time) error {
 	return p.err(fmt.Sprintf("token %q", t.Name))
 }
 
+// TokenState says whether a token or a join token lets anybody in.
+type TokenState string
+
+// The states of tokens.
+const (
+	TokenActive  TokenState = "active"
+	TokenRevoked TokenState = "revoked"
+	TokenExpired TokenState = "expired"
+	TokenUsedUp  TokenState = "used up" // of a join token: as many machines joined as may
+)
+
+func tokenState(revoked, expires, now time.Time) TokenState {
+	switch {
+	case !revoked.IsZero():
+		return TokenRevoked
+	case !expires.IsZero() && !now.Before(expires):
+		return TokenExpired
+	}
+	return TokenActive
+}
+
+// State is how the token stands at an instant.
+func (t Token) State(now time.Time) TokenState { return tokenState(t.RevokedAt, t.ExpiresAt, now) }
+
+// Refusal is why the token lets nobody in at an instant, or nil.
+func (t Token) Refusal(now time.Time) error {
+	switch t.State(now) {
+	case TokenRevoked:
+		return Errorf(Unauthorized, "token %q was revoked", t.Name)
+	case TokenExpired:
+		return Errorf(Unauthorized, "token %q expired at %s", t.Name, t.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
 // Audit is one change that somebody made.
 type Audit struct {
 	Seq       int64           `json:"seq"`

@@ -200,6 +200,19 @@ type WorkerState struct {
 	Running   int       `json:"running" doc:"Jobs it holds"`
 }
 
+// State is the word for how the session stands: active, draining, ended or lost.
+func (w WorkerState) State() string {
+	switch {
+	case w.Lost:
+		return "lost"
+	case !w.EndedAt.IsZero():
+		return "ended"
+	case w.Drain:
+		return "draining"
+	}
+	return "active"
+}
+
 // Limits of a worker.
 const (
 	MaxFuncs  = 10_000

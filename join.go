@@ -62,15 +62,24 @@ func (t JoinToken) Validate(now time.Time) error {
 	return p.err(fmt.Sprintf("join token %q", t.Name))
 }
 
+// State is how the token stands at an instant.
+func (t JoinToken) State(now time.Time) TokenState {
+	state := tokenState(t.RevokedAt, t.ExpiresAt, now)
+	if state == TokenActive && t.Used >= t.Uses {
+		return TokenUsedUp
+	}
+	return state
+}
+
 // Refusal is why nobody may join with the token now, or nil.
 func (t JoinToken) Refusal(now time.Time) error {
 	const hint = "make another with: belfry token join create"
-	switch {
-	case !t.RevokedAt.IsZero():
+	switch t.State(now) {
+	case TokenRevoked:
 		return Errorf(Unauthorized, "join token %q was revoked", t.Name).WithHint(hint)
-	case !now.Before(t.ExpiresAt):
+	case TokenExpired:
 		return Errorf(Unauthorized, "join token %q expired at %s", t.Name, t.ExpiresAt.UTC().Format(time.RFC3339)).WithHint(hint)
-	case t.Used >= t.Uses:
+	case TokenUsedUp:
 		return Errorf(Unauthorized, "join token %q has been used %d times, as often as it may", t.Name, t.Used).WithHint(hint)
 	}
 	return nil

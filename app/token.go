@@ -114,7 +114,7 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 		return false, fmt.Errorf("look for tokens: %w", err)
 	}
 	for _, t := range list {
-		if t.RevokedAt.IsZero() && (t.ExpiresAt.IsZero() || t.ExpiresAt.After(time.Now())) {
+		if t.State(time.Now()) == belfry.TokenActive {
 			return true, nil
 		}
 	}

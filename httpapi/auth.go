@@ -69,7 +69,7 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	}
 	token, err = g.auth.Authenticate(ctx, secret)
 	if err == nil {
-		err = stillGood(token, time.Now())
+		err = token.Refusal(time.Now()) // whatever the one who found it has looked at
 	}
 	if err != nil {
 		g.forgetOne(key)
@@ -105,24 +105,12 @@ func bearerOf(r *http.Request, most int) (string, error) {
 	return secret, nil
 }
 
-// stillGood looks at what the token itself says, whatever the one who found it
-// has looked at.
-func stillGood(t belfry.Token, now time.Time) error {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return belfry.Errorf(belfry.Unauthorized, "the token %q was revoked", t.Name)
-	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now):
-		return belfry.Errorf(belfry.Unauthorized, "the token %q expired at %s", t.Name, t.ExpiresAt.UTC().Format(time.RFC3339))
-	}
-	return nil
-}
-
 func (g *guard) recall(key [sha256.Size]byte) (token belfry.Token, known, fresh bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	b, known := g.good[key]
 	now := time.Now()
-	return b.token, known, known && now.Before(b.until) && stillGood(b.token, now) == nil
+	return b.token, known, known && now.Before(b.until) && b.token.State(now) == belfry.TokenActive
 }
 
 func (g *guard) believe(key [sha256.Size]byte, t belfry.Token) {

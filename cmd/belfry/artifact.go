@@ -53,7 +53,9 @@ func (c *cli) artifactConfirm() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(a, func(w io.Writer) { fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], belfry.SizeText(a.Size)) })
+			return c.emit(a, func(w io.Writer) {
+				fmt.Fprintf(w, "artifact %s is there, %s\n", a.SHA256[:12], belfry.SizeText(a.Size))
+			})
 		}),
 	}
 }

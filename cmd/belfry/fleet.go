@@ -30,7 +30,7 @@ func (c *cli) workerList() *cobra.Command {
 				}
 				g := c.grid("SESSION", "NAME", "STATE", "RUNNING", "KINDS", "QUEUES", "LABELS", "ISOLATION", "ARCH", "STARTED", "LAST SIGN", "VERSION")
 				for _, x := range ws {
-					g.row(x.Session, x.Name, workerText(x), strconv.Itoa(x.Running), kindsText(x), queuesText(x.Queues),
+					g.row(x.Session, x.Name, x.State(), strconv.Itoa(x.Running), kindsText(x), queuesText(x.Queues),
 						labelsText(x.Has.Labels), string(x.Has.Isolation), x.Has.Arch, ago(x.StartedAt, s.now), ago(x.RenewedAt, s.now), x.Version)
 				}
 				g.write(w)
@@ -39,18 +39,6 @@ func (c *cli) workerList() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&ended, "ended", false, "also those that ended")
 	return cmd
-}
-
-func workerText(w belfry.WorkerState) string {
-	switch {
-	case w.Lost:
-		return "lost"
-	case !w.EndedAt.IsZero():
-		return "ended"
-	case w.Drain:
-		return "draining"
-	}
-	return "active"
 }
 
 func kindsText(w belfry.WorkerState) string {
@@ -179,7 +167,7 @@ func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
 	}
 	funcs := strings.Join(d.Funcs, ", ")
 	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
-	c.pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", workerText(d.WorkerState), "version", d.Version,
+	c.pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", d.State(), "version", d.Version,
 		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "network", network,
 		"kinds", kindsText(d.WorkerState), "handlers", clip(funcs, 200), "queues", strings.ReplaceAll(queuesText(d.Queues), ",", "\n"),
 		"started", when(d.StartedAt, s.now), "last sign", when(d.RenewedAt, s.now), "ended", when(d.EndedAt, s.now), "holds", strconv.Itoa(d.Running))

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +56,7 @@ is used up or revoked: belfry token revoke ends it.`,
 				belfry.JoinToken
 				Secret string `json:"secret"`
 			}{made, secret}, func(w io.Writer) {
-				fmt.Fprintln(w, secret)
-				fmt.Fprintf(c.stderr, "join token %s created, for %d machines until %s; the line above is its secret and is not shown again\n", made.Name, made.Uses, stamp(made.ExpiresAt))
+				c.showSecret(w, secret, fmt.Sprintf("join token %s created, for %d machines until %s", made.Name, made.Uses, stamp(made.ExpiresAt)))
 			})
 		}),
 	}
@@ -81,7 +79,7 @@ func (c *cli) joinList() *cobra.Command {
 			return c.emit(belfry.Page[belfry.JoinToken]{Items: ts}, func(w io.Writer) {
 				g := c.grid("ID", "NAME", "NAMESPACE", "STATE", "USED", "EXPIRES", "LABELS", "LAST USED", "CREATED BY")
 				for _, t := range ts {
-					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, joinState(t, s.now), fmt.Sprintf("%d/%d", t.Used, t.Uses),
+					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, string(t.State(s.now)), fmt.Sprintf("%d/%d", t.Used, t.Uses),
 						ago(t.ExpiresAt, s.now), labelsText(t.Labels), ago(t.LastUsedAt, s.now), t.CreatedBy)
 				}
 				g.write(w)
@@ -90,43 +88,15 @@ func (c *cli) joinList() *cobra.Command {
 	}
 }
 
-func joinState(t belfry.JoinToken, now time.Time) string {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return "revoked"
-	case !now.Before(t.ExpiresAt):
-		return "expired"
-	case t.Used >= t.Uses:
-		return "used up"
-	}
-	return "valid"
-}
-
 func (c *cli) joinRevoke() *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke ID|NAME...", Aliases: []string{"delete", "rm"}, Short: "Let nobody join with these tokens any more", Args: cobra.MinimumNArgs(1),
-		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			joins, err := s.JoinTokens(ctx)
-			if err != nil {
-				return err
-			}
-			known := make([]belfry.Token, len(joins))
-			for i, t := range joins {
-				known[i] = belfry.Token{ID: t.ID, Name: t.Name, RevokedAt: t.RevokedAt}
-			}
-			for _, arg := range args {
-				id, err := tokenID(known, arg)
-				if err != nil {
-					return err
-				}
-				if err := s.RevokeJoinToken(ctx, id); err != nil {
-					return err
-				}
-				fmt.Fprintf(c.stderr, "join token %s revoked\n", arg)
-			}
-			return nil
-		}),
-	}
+	return c.revokeVerb("join token", "Let nobody join with these tokens any more", "belfry token join list", func(ctx context.Context, s *conn) ([]revocable, error) {
+		ts, err := s.JoinTokens(ctx)
+		all := make([]revocable, len(ts))
+		for i, t := range ts {
+			all[i] = revocable{t.ID, t.Name, t.State(s.now) == belfry.TokenRevoked}
+		}
+		return all, err
+	}, func(ctx context.Context, s *conn, id int64) error { return s.RevokeJoinToken(ctx, id) })
 }
 
 // joinedPath is where the token is kept that this machine got from a server. It

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,10 +76,13 @@ func (c *cli) handOver(t belfry.Token, secret string, save bool) error {
 	return c.emit(struct {
 		belfry.Token
 		Secret string `json:"secret"`
-	}{t, secret}, func(w io.Writer) {
-		fmt.Fprintln(w, secret)
-		fmt.Fprintf(c.stderr, "token %s created; the line above is its secret and is not shown again\n", t.Name)
-	})
+	}{t, secret}, func(w io.Writer) { c.showSecret(w, secret, "token "+t.Name+" created") })
+}
+
+// showSecret writes a secret and nothing else to w, and the rest to stderr.
+func (c *cli) showSecret(w io.Writer, secret, created string) {
+	fmt.Fprintln(w, secret)
+	fmt.Fprintf(c.stderr, "%s; the line above is its secret and is not shown again\n", created)
 }
 
 func (c *cli) tokenList() *cobra.Command {
@@ -94,7 +96,7 @@ func (c *cli) tokenList() *cobra.Command {
 			return c.emit(belfry.Page[belfry.Token]{Items: ts}, func(w io.Writer) {
 				g := c.grid("ID", "NAME", "NAMESPACE", "SCOPES", "STATE", "EXPIRES", "LAST USED", "CREATED BY")
 				for _, t := range ts {
-					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, scopesText(t), tokenState(t, s.now),
+					g.row(strconv.FormatInt(t.ID, 10), t.Name, t.Namespace, scopesText(t), string(t.State(s.now)),
 						ago(t.ExpiresAt, s.now), ago(t.LastUsedAt, s.now), t.CreatedBy)
 				}
 				g.write(w)
@@ -133,56 +135,65 @@ func scopesText(t belfry.Token) string {
 	return strings.Join(scopes, ",")
 }
 
-func tokenState(t belfry.Token, now time.Time) string {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return "revoked"
-	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(now):
-		return "expired"
-	}
-	return "valid"
+func (c *cli) tokenRevoke() *cobra.Command {
+	return c.revokeVerb("token", "End tokens", "belfry token list", func(ctx context.Context, s *conn) ([]revocable, error) {
+		ts, err := s.Tokens(ctx)
+		all := make([]revocable, len(ts))
+		for i, t := range ts {
+			all[i] = revocable{t.ID, t.Name, t.State(s.now) == belfry.TokenRevoked}
+		}
+		return all, err
+	}, func(ctx context.Context, s *conn, id int64) error { return s.RevokeToken(ctx, id) })
 }
 
-func (c *cli) tokenRevoke() *cobra.Command {
+// revocable is a token, or a join token.
+type revocable struct {
+	id      int64
+	name    string
+	revoked bool
+}
+
+// revokeVerb revokes what is named; list says where the names are.
+func (c *cli) revokeVerb(noun, short, list string, all func(context.Context, *conn) ([]revocable, error), revoke func(context.Context, *conn, int64) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID|NAME...", Aliases: []string{"delete", "rm"}, Short: "End tokens", Args: cobra.MinimumNArgs(1),
+		Use: "revoke ID|NAME...", Aliases: []string{"delete", "rm"}, Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-			ts, err := s.Tokens(ctx)
+			known, err := all(ctx, s)
 			if err != nil {
 				return err
 			}
 			for _, arg := range args {
-				id, err := tokenID(ts, arg)
+				id, err := revocableID(known, noun, arg, list)
 				if err != nil {
 					return err
 				}
-				if err := s.RevokeToken(ctx, id); err != nil {
+				if err := revoke(ctx, s, id); err != nil {
 					return err
 				}
-				fmt.Fprintf(c.stderr, "token %s revoked\n", arg)
+				fmt.Fprintf(c.stderr, "%s %s revoked\n", noun, arg)
 			}
 			return nil
 		}),
 	}
 }
 
-// tokenID finds a token by its number, or by a name that only one valid token
-// has.
-func tokenID(ts []belfry.Token, arg string) (int64, error) {
+// revocableID finds one by its number, or by a name that only one has which is
+// not revoked.
+func revocableID(known []revocable, noun, arg, list string) (int64, error) {
 	if id, err := strconv.ParseInt(arg, 10, 64); err == nil {
 		return id, nil
 	}
 	var found []int64
-	for _, t := range ts {
-		if t.Name == arg && t.RevokedAt.IsZero() {
-			found = append(found, t.ID)
+	for _, t := range known {
+		if t.name == arg && !t.revoked {
+			found = append(found, t.id)
 		}
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, belfry.Errorf(belfry.NotFound, "no token %q that could be revoked", arg).WithHint("belfry token list")
+		return 0, belfry.Errorf(belfry.NotFound, "no %s %q that could be revoked", noun, arg).WithHint("see: %s", list)
 	}
-	return 0, belfry.Errorf(belfry.Conflict, "several tokens have the name %q", arg).WithHint("give the id, see: belfry token list")
+	return 0, belfry.Errorf(belfry.Conflict, "several have the name %q", arg).WithHint("give the id, see: %s", list)
 }
