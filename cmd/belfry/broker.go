@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
 )
 
 func (c *cli) brokerCmd() *cobra.Command {
@@ -28,14 +29,7 @@ with its credentials. Nothing is asked of the server.`
 func (c *cli) brokerVerb(use, short string, do func(app.Brokers, context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.checkOutput(); err != nil {
-				return err
-			}
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			queues := slices.Sorted(maps.Keys(l.Brokers))
 			if len(queues) == 0 {
 				return belfry.InvalidField("brokers", "", "names no broker", "such as --brokers render=sqs://eu-central-1/render")
@@ -53,7 +47,7 @@ func (c *cli) brokerVerb(use, short string, do func(app.Brokers, context.Context
 					fmt.Fprintf(w, "The broker of queue %s is ready.\n", queue)
 				}
 			})
-		},
+		}),
 	}
 	c.configFlags(cmd.Flags(), "broker")
 	return cmd

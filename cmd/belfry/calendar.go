@@ -29,20 +29,8 @@ type calendarFlags struct {
 // --dates is the reason that people see: "Christmas=12-25".
 func (f *calendarFlags) calendar(c *cli, s *conn, cmd *cobra.Command, args []string) (belfry.Calendar, error) {
 	var cal belfry.Calendar
-	ns, err := s.one()
-	if err != nil {
+	if err := c.draft(s, f.file, "calendar", args, &cal, &cal.Name, &cal.Namespace); err != nil {
 		return cal, err
-	}
-	if f.file != "" {
-		if err := c.definition(f.file, "calendar", &cal); err != nil {
-			return cal, err
-		}
-	}
-	if len(args) > 0 {
-		cal.Name = args[0]
-	}
-	if cal.Namespace == "" {
-		cal.Namespace = ns
 	}
 	set(cmd.Flags().Changed("zone"), f.zone, &cal.Zone)
 	set(cmd.Flags().Changed("description"), f.description, &cal.Description)

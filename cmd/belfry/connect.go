@@ -49,6 +49,21 @@ func (c *cli) verb(fn func(ctx context.Context, s *conn, cmd *cobra.Command, arg
 	}
 }
 
+// local makes the RunE of a command that needs the configuration and nobody to
+// talk to.
+func (c *cli) local(fn func(cmd *cobra.Command, l *config.Loaded) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		l, err := c.config(cmd)
+		if err != nil {
+			return err
+		}
+		return fn(cmd, l)
+	}
+}
+
 // connect finds who to talk to. What was said on the command line counts
 // first; then a server that runs; then the database file, if there is one.
 func (c *cli) connect(ctx context.Context, cmd *cobra.Command) (*conn, func() error, error) {

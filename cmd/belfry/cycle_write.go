@@ -162,20 +162,8 @@ func setMember(m *belfry.Member, key, value string) (err error) {
 // cycleFrom puts a cycle together from a file, a name and flags.
 func (c *cli) cycleFrom(s *conn, cmd *cobra.Command, f *cycleFlags, args []string) (belfry.Task, error) {
 	var t belfry.Task
-	ns, err := s.one()
-	if err != nil {
+	if err := c.draft(s, f.file, "task", args, &t, &t.Name, &t.Namespace); err != nil {
 		return t, err
-	}
-	if f.file != "" {
-		if err := c.definition(f.file, "task", &t); err != nil {
-			return t, err
-		}
-	}
-	if len(args) > 0 {
-		t.Name = args[0]
-	}
-	if t.Namespace == "" {
-		t.Namespace = ns
 	}
 	switch {
 	case t.Name == "":
@@ -337,11 +325,7 @@ func (c *cli) cycleToUpdate(ctx context.Context, s *conn, cmd *cobra.Command, f 
 	if len(args) == 0 {
 		return belfry.Task{}, belfry.InvalidField("NAME", "", "is missing", "see: belfry cycle list")
 	}
-	ns, err := s.one()
-	if err != nil {
-		return belfry.Task{}, err
-	}
-	v, err := s.CycleStatus(ctx, ns, args[0]) // which says that it is one
+	v, err := s.cycle(ctx, args[0]) // which says that it is one
 	if err != nil {
 		return belfry.Task{}, err
 	}

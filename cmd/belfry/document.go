@@ -166,6 +166,25 @@ func (d document[T]) deleteVerb() *cobra.Command {
 	}
 }
 
+// draft reads a definition from its file, if there is one, and gives it the
+// name and the namespace of the command line. They are places in v.
+func (c *cli) draft(s *conn, file, what string, args []string, v any, name, namespace *string) error {
+	ns, err := s.one()
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := c.definition(file, what, v); err != nil {
+			return err
+		}
+	}
+	if len(args) > 0 {
+		*name = args[0]
+	}
+	set(*namespace == "", ns, namespace)
+	return nil
+}
+
 // definition reads one definition from a file.
 func (c *cli) definition(path, what string, v any) error {
 	srcs, err := config.ReadSources([]string{path}, c.stdin)

@@ -73,6 +73,15 @@ func expiry(now time.Time, text string, to *time.Time) error {
 	return instant(text != "", "--expires", text, "Local", to)
 }
 
+// retries reads --retries, the tries after the first one.
+func retries(given func(string) bool, n int, to *belfry.Retry) error {
+	if given("retries") && n < 0 {
+		return belfry.InvalidField("--retries", strconv.Itoa(n), "is negative", "0 never retries")
+	}
+	set(given("retries"), n+1, &to.MaxAttempts)
+	return nil
+}
+
 // jsonText reads --input.
 func jsonText(given bool, text string, to *json.RawMessage) error {
 	if !given {

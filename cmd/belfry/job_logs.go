@@ -174,10 +174,8 @@ func (c *cli) untilEnd(ctx context.Context, s *conn, id int64, print func() erro
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, followPace) != nil {
 			return nil
-		case <-time.After(followPace):
 		}
 	}
 }

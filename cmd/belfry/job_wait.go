@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,21 +40,36 @@ func (c *cli) jobMade(ctx context.Context, s *conn, e belfry.Enqueued, w waitFla
 	return c.waitFor(ctx, s, []belfry.Job{e.Job}, w.timeout)
 }
 
-// waitFor waits for jobs and shows each as it ends. The exit code is 1 when
-// one of them did not succeed.
-func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout string) error {
-	if timeout != "" {
-		d, err := belfry.ParseDuration(timeout)
-		if err != nil {
-			return belfry.InvalidField("--wait-timeout", "", err.Error(), "")
-		}
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, d.D())
-		defer stop()
+// patience ends ctx when --wait-timeout says so, and warns where waiting is in
+// vain.
+func (c *cli) patience(ctx context.Context, s *conn, timeout string) (context.Context, context.CancelFunc, error) {
+	var limit belfry.Duration
+	if err := duration(func(string) bool { return timeout != "" }, "wait-timeout", timeout, &limit); err != nil {
+		return ctx, nil, err
 	}
+	c.noteIdle(s)
+	if limit <= 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, limit.D())
+	return ctx, stop, nil
+}
+
+// noteIdle says that a job will wait, where nobody is there who could run it.
+func (c *cli) noteIdle(s *conn) {
 	if s.direct {
 		fmt.Fprintln(c.stderr, "note: no server runs, so nobody runs jobs until one does")
 	}
+}
+
+// waitFor waits for jobs and shows each as it ends. The exit code is 1 when
+// one of them did not succeed.
+func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout string) error {
+	ctx, stop, err := c.patience(ctx, s, timeout)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	failed := false
 	for _, j := range jobs {
 		done, err := app.WaitJob(ctx, s, j.Namespace, j.ID)
@@ -111,4 +127,14 @@ func (c *cli) jobWait() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&w.timeout, "wait-timeout", "", "give up waiting after this long; the jobs go on")
 	return cmd
+}
+
+// sleep ends early with the context, and answers why.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -37,10 +37,7 @@ func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[b
 			// end it at any time.
 			fmt.Fprintf(c.stderr, "note: %s; trying again\n", err)
 			cursor = ""
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
+			_ = sleep(ctx, time.Second) // the loop looks
 			continue
 		}
 		if err != nil {

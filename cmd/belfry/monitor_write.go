@@ -112,22 +112,10 @@ func (f *monitorFlags) applyTimes(given func(string) bool, m *belfry.Monitor) er
 // monitorFrom puts a monitor together from a file, a name and flags.
 func (c *cli) monitorFrom(s *conn, cmd *cobra.Command, f *monitorFlags, args []string) (belfry.Monitor, error) {
 	var read monitorFile
-	ns, err := s.one()
-	if err != nil {
+	if err := c.draft(s, f.file, "monitor", args, &read, &read.Name, &read.Namespace); err != nil {
 		return read.Monitor, err
 	}
-	if f.file != "" {
-		if err := c.definition(f.file, "monitor", &read); err != nil {
-			return read.Monitor, err
-		}
-	}
 	m := read.Monitor
-	if len(args) > 0 {
-		m.Name = args[0]
-	}
-	if m.Namespace == "" {
-		m.Namespace = ns
-	}
 	if m.Name == "" {
 		return m, belfry.InvalidField("NAME", "", "is missing", "write: belfry monitor create NAME --url https://example.com")
 	}

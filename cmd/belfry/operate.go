@@ -24,17 +24,10 @@ hidden. A key has one name everywhere: session_ttl in the file is
 BELFRY_SESSION_TTL in the environment and --session-ttl on the command line. A
 flag counts before the environment, the environment before the file, the file
 before the default.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.checkOutput(); err != nil {
-				return err
-			}
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: c.local(func(_ *cobra.Command, l *config.Loaded) error {
 			c.strangers()
 			return c.drawConfig(l)
-		},
+		}),
 	}
 	for _, group := range []string{"node", "worker"} {
 		c.configFlags(cmd.Flags(), group)
@@ -98,14 +91,7 @@ func (c *cli) migrateCmd() *cobra.Command {
 		Long: `Bring the schema of the database up to date. A node does so itself when it
 starts; this is for doing it before. Schemas go forward only: make a backup
 first.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.checkOutput(); err != nil {
-				return err
-			}
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			from, to, err := app.Migrate(cmd.Context(), l.Config)
 			if err != nil {
 				return err
@@ -117,7 +103,7 @@ first.`,
 				}
 				fmt.Fprintf(w, "%s migrated from schema version %d to %d\n", config.Mask(l.Database), from, to)
 			})
-		},
+		}),
 	}
 	return cmd
 }

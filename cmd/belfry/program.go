@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -153,11 +152,8 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 	set(given("priority"), f.priority, &t.Priority)
 	set(given("description"), f.description, &t.Description)
 	set(given("tag"), f.tags, &t.Tags)
-	if given("retries") {
-		if f.retries < 0 {
-			return belfry.InvalidField("--retries", strconv.Itoa(f.retries), "is negative", "0 never retries")
-		}
-		t.Retry.MaxAttempts = f.retries + 1
+	if err := retries(given, f.retries, &t.Retry); err != nil {
+		return err
 	}
 	return duration(given, "timeout", f.timeout, &t.Timeout)
 }

@@ -145,9 +145,7 @@ func (c *cli) runElsewhere(ctx context.Context, s *conn, t belfry.Task, input js
 	}
 	id := made[0].Job.ID
 	fmt.Fprintf(c.stderr, "--- job %d\n", id)
-	if s.direct {
-		fmt.Fprintln(c.stderr, "note: no server runs, so nobody runs jobs until one does")
-	}
+	c.noteIdle(s)
 	err = (&logPrinter{c: c}).follow(ctx, s, id, 0)
 	if j, showErr := s.Job(ctx, s.namespace, id); showErr == nil && len(j.Output) > 0 {
 		fmt.Fprintf(c.stdout, "%s\n", j.Output)

@@ -141,20 +141,8 @@ func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) 
 
 func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args []string) (belfry.Schedule, error) {
 	var sc belfry.Schedule
-	ns, err := s.one()
-	if err != nil {
+	if err := c.draft(s, f.file, "schedule", args, &sc, &sc.Name, &sc.Namespace); err != nil {
 		return sc, err
-	}
-	if f.file != "" {
-		if err := c.definition(f.file, "schedule", &sc); err != nil {
-			return sc, err
-		}
-	}
-	if len(args) > 0 {
-		sc.Name = args[0]
-	}
-	if sc.Namespace == "" {
-		sc.Namespace = ns
 	}
 	if sc.Name == "" {
 		return sc, belfry.InvalidField("NAME", "", "is missing", "write: belfry schedule create NAME --task TASK --every 5s")

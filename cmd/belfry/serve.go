@@ -33,16 +33,7 @@ may then run any program as the user of this node.`,
   belfry serve --allow-commands --apply definitions/
   belfry serve --database postgres://belfry@db.internal/belfry --roles api,engine
   belfry serve --listen :7420 --tls-cert cert.pem --tls-key key.pem`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.checkOutput(); err != nil {
-				return err
-			}
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
-			return c.serve(cmd.Context(), l, files)
-		},
+		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error { return c.serve(cmd.Context(), l, files) }),
 	}
 	c.configFlags(cmd.Flags(), "node")
 	cmd.Flags().StringArrayVar(&files, "apply", nil, "apply definitions from a file or folder once the node has started; may be repeated")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,26 +63,15 @@ func addNeeds(fs *pflag.FlagSet, to *[]string) {
 
 // apply puts the flags that were given into a task.
 func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) error {
-	given := func(name string) bool { return fs.Changed(name) }
-	text := func(name, value string, to *string) {
-		if given(name) {
-			*to = value
-		}
-	}
+	given := fs.Changed
 	if err := f.applyKind(given, t, after); err != nil {
 		return err
 	}
-	text("queue", f.queue, &t.Queue)
-	text("description", f.description, &t.Description)
-	if given("kind") {
-		t.Kind = belfry.Kind(f.kind)
-	}
-	if given("priority") {
-		t.Priority = f.priority
-	}
-	if given("tag") {
-		t.Tags = f.tags
-	}
+	set(given("queue"), f.queue, &t.Queue)
+	set(given("description"), f.description, &t.Description)
+	set(given("kind"), belfry.Kind(f.kind), &t.Kind)
+	set(given("priority"), f.priority, &t.Priority)
+	set(given("tag"), f.tags, &t.Tags)
 	if given("need") {
 		needs, err := table("--need", f.needs, "=")
 		if err != nil {
@@ -94,18 +82,11 @@ func (f *taskFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) err
 	if err := jsonText(given("input"), f.input, &t.Input); err != nil {
 		return err
 	}
-	if given("retries") {
-		if f.retries < 0 {
-			return belfry.InvalidField("--retries", strconv.Itoa(f.retries), "is negative", "0 never retries")
-		}
-		t.Retry.MaxAttempts = f.retries + 1
+	if err := retries(given, f.retries, &t.Retry); err != nil {
+		return err
 	}
-	if given("backoff") {
-		t.Retry.Backoff = belfry.Backoff(f.backoff)
-	}
-	if f.noRetryLost {
-		t.Retry.OnLost = belfry.OnLostFail
-	}
+	set(given("backoff"), belfry.Backoff(f.backoff), &t.Retry.Backoff)
+	set(f.noRetryLost, belfry.OnLostFail, &t.Retry.OnLost)
 	if err := duration(given, "timeout", f.timeout, &t.Timeout); err != nil {
 		return err
 	}
@@ -144,12 +125,8 @@ func (f *taskFlags) applyCommand(given func(string) bool, cmd *belfry.Command, a
 			cmd.Shell = ""
 		}
 	}
-	if given("dir") {
-		cmd.Dir = f.dir
-	}
-	if given("stdin") {
-		cmd.Stdin = f.stdin
-	}
+	set(given("dir"), f.dir, &cmd.Dir)
+	set(given("stdin"), f.stdin, &cmd.Stdin)
 	var err error
 	if given("env") {
 		cmd.Env, err = table("--env", f.env, "=")
@@ -158,21 +135,11 @@ func (f *taskFlags) applyCommand(given func(string) bool, cmd *belfry.Command, a
 }
 
 func (f *taskFlags) applyHTTP(given func(string) bool, h *belfry.HTTP) error {
-	if given("url") {
-		h.URL = f.url
-	}
-	if given("method") {
-		h.Method = f.method
-	}
-	if given("body") {
-		h.Body = f.body
-	}
-	if given("expect-status") {
-		h.ExpectStatus = f.expect
-	}
-	if given("expect-body") {
-		h.ExpectBody = f.expectBody
-	}
+	set(given("url"), f.url, &h.URL)
+	set(given("method"), f.method, &h.Method)
+	set(given("body"), f.body, &h.Body)
+	set(given("expect-status"), f.expect, &h.ExpectStatus)
+	set(given("expect-body"), f.expectBody, &h.ExpectBody)
 	var err error
 	if given("header") {
 		h.Headers, err = table("--header", f.headers, ":")
@@ -211,25 +178,14 @@ func (c *cli) taskCreate() *cobra.Command {
 
 func (c *cli) taskFrom(s *conn, cmd *cobra.Command, f *taskFlags, args []string) (belfry.Task, error) {
 	var t belfry.Task
-	ns, err := s.one()
-	if err != nil {
-		return t, err
-	}
-	if f.file != "" {
-		if err := c.definition(f.file, "task", &t); err != nil {
-			return t, err
-		}
-	}
 	name, rest, err := nameAndRest(cmd, args)
 	if err != nil {
 		return t, err
 	}
-	if name != "" {
-		t.Name = name
+	if err := c.draft(s, f.file, "task", nil, &t, &t.Name, &t.Namespace); err != nil {
+		return t, err
 	}
-	if t.Namespace == "" {
-		t.Namespace = ns
-	}
+	set(name != "", name, &t.Name)
 	if t.Name == "" {
 		return t, belfry.InvalidField("NAME", "", "is missing", "write: belfry task create NAME --shell 'echo hello'")
 	}

@@ -21,13 +21,7 @@ machine gets its own, the first time.`
 	cmd.Example = `  belfry token create build-1 --scope worker,read --for '*' > worker.token
   belfry worker --server https://belfry.example.com --token-file worker.token --allow-commands
   belfry worker list`
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		l, err := c.config(cmd)
-		if err != nil {
-			return err
-		}
-		return c.remoteWorker(cmd.Context(), l)
-	}
+	cmd.RunE = c.local(func(cmd *cobra.Command, l *config.Loaded) error { return c.remoteWorker(cmd.Context(), l) })
 	c.configFlags(cmd.Flags(), "worker")
 	cmd.Flags().StringVar(&c.join, "join", "", "join token, exchanged once for a token of this machine's that is kept in its state folder; @FILE reads it from a file; also BELFRY_JOIN")
 	return cmd

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/worker/pod"
 )
@@ -31,11 +32,7 @@ run as the same user.
 It exits with 0 when a job is prepared, and with 8 when there was none.`,
 		Example: `  belfry worker init --server https://belfry.example.com --token-file /run/secrets/worker --dir /belfry --wait 5m
   belfry worker main --dir /belfry`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			w, err := c.workers(cmd.Context(), l)
 			if err != nil {
 				return err
@@ -46,7 +43,7 @@ It exits with 0 when a job is prepared, and with 8 when there was none.`,
 				return exitStatus(exitNothing)
 			}
 			return err
-		},
+		}),
 	}
 	c.configFlags(cmd.Flags(), "worker")
 	podDir(cmd, &dir)
@@ -68,14 +65,10 @@ lease, and clears --dir at the end.
 It exits with 0 once the result is reported, also when the program failed: what
 follows is the server's to decide, and the pod is not to be started again.`,
 		Example: `  belfry worker main --dir /belfry`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := c.config(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
 			return w.RunForPod(cmd.Context(), dir, attemptBroker)
-		},
+		}),
 	}
 	c.configFlags(cmd.Flags(), "worker")
 	podDir(cmd, &dir)
