@@ -25,19 +25,6 @@ func (in *byDigest) resolve(c *call) (string, error) {
 	return inOne(c.token, "namespace", in.Namespace)
 }
 
-// namespaced asks for a list of what namespaces own.
-type namespaced struct {
-	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-	Cursor    string `query:"cursor" doc:"Next of the page before"`
-}
-
-func (in *namespaced) filter(c *call) (f belfry.DocumentFilter, err error) {
-	f.Paging = belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}
-	f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace)
-	return f, err
-}
-
 func (s *Server) artifactRoutes() {
 	serve(s, endpoint{
 		id: "artifact-list", method: http.MethodGet, path: "/v1/artifacts", scope: belfry.ScopeRead,

@@ -14,22 +14,15 @@ import (
 const icsType = "text/calendar"
 
 func (s *Server) calendarRoutes() {
-	type listing struct {
-		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string `query:"cursor" doc:"Next of the page before"`
-	}
 	serve(s, endpoint{
 		id: "calendar-list", method: http.MethodGet, path: "/v1/calendars", scope: belfry.ScopeRead,
 		summary: "List calendars by name",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Calendar], error) {
-		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[belfry.Calendar], error) {
+		f, err := in.filter(c)
 		if err != nil {
 			return belfry.Page[belfry.Calendar]{}, err
 		}
-		return page(s.service.Calendars(ctx, belfry.CalendarFilter{
-			Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns,
-		}))
+		return page(s.service.Calendars(ctx, belfry.CalendarFilter{Paging: f.Paging, Namespace: f.Namespace}))
 	})
 
 	serve(s, endpoint{

@@ -38,21 +38,16 @@ func shownCycle(s belfry.CycleStatus, err error) (belfry.CycleStatus, error) {
 }
 
 func (s *Server) cycleRoutes() {
-	type listing struct {
-		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string `query:"cursor" doc:"Next of the page before"`
-	}
 	serve(s, endpoint{
 		id: "cycle-list", method: http.MethodGet, path: "/v1/cycles", scope: belfry.ScopeRead,
 		summary: "List cycles by name, and where they stand",
 		doc:     "A cycle is a task of the kind cycle: it is saved under /v1/tasks, and schedules of it say when it runs.",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.CycleStatus], error) {
-		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[belfry.CycleStatus], error) {
+		f, err := in.filter(c)
 		if err != nil {
 			return belfry.Page[belfry.CycleStatus]{}, err
 		}
-		p, err := page(s.service.Cycles(ctx, belfry.DocumentFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns}))
+		p, err := page(s.service.Cycles(ctx, f))
 		for i, item := range p.Items {
 			p.Items[i], _ = shownCycle(item, nil)
 		}

@@ -35,20 +35,15 @@ func serveDocument[T any](s *Server, d document[T]) {
 	}
 	one := d.path + "/{name}"
 
-	type listing struct {
-		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-		Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
-		Cursor    string `query:"cursor" doc:"Next of the page before"`
-	}
 	serve(s, endpoint{
 		id: d.id + "-list", method: http.MethodGet, path: d.path, scope: belfry.ScopeRead,
 		summary: "List " + d.many + " by name",
-	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[T], error) {
-		ns, err := inNamespace(c.token, "namespace", in.Namespace)
+	}, func(ctx context.Context, c *call, in *namespaced) (belfry.Page[T], error) {
+		f, err := in.filter(c)
 		if err != nil {
 			return belfry.Page[T]{}, err
 		}
-		p, err := page(d.list(ctx, belfry.DocumentFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Namespace: ns}))
+		p, err := page(d.list(ctx, f))
 		for i, v := range p.Items {
 			p.Items[i], _ = show(v, nil)
 		}

@@ -53,8 +53,8 @@ func (s *Server) secretRoutes() {
 		summary: "Change the key that secrets are sealed with",
 		doc:     "Needs a token for all namespaces. Where the key is in a file that an operator named, the first key in it seals from now on.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.ResealedSecrets, error) {
-		if c.token.Namespace != belfry.AnyNamespace {
-			return belfry.ResealedSecrets{}, belfry.Errorf(belfry.Forbidden, "the key is for all namespaces, and this token for %q alone", c.token.Namespace)
+		if err := everywhere(c.token, "sealing keys"); err != nil {
+			return belfry.ResealedSecrets{}, err
 		}
 		return s.service.RotateSecrets(ctx)
 	})
