@@ -579,16 +579,16 @@ func (t Task) CheckSecrets() error {
 	var p problems
 	for field, s := range map[string]Secret{"http.auth.password": t.HTTP.Auth.Password, "http.auth.bearer": t.HTTP.Auth.Bearer, "http.auth.key": t.HTTP.Auth.Key} {
 		if s == Redacted {
-			p.add(field, "", "is not there to be kept", "give the secret itself")
+			p.add(field, string(s), "stands for a secret that is kept, and none is", "write the secret itself; one is kept only while the request goes to the same place")
 		}
 	}
 	return p.err("secrets")
 }
 
 // sameGoal reports that a request goes to whom the other one went, and that who
-// answers proves it in the same way.
+// answers proves it at least as well.
 func (h HTTP) sameGoal(old HTTP) bool {
-	return hostOf(Secret(h.URL)) == hostOf(Secret(old.URL)) && h.Proxy == old.Proxy && h.ServerName == old.ServerName && h.CA == old.CA && h.SkipVerify == old.SkipVerify
+	return hostOf(Secret(h.URL)) == hostOf(Secret(old.URL)) && h.Proxy == old.Proxy && h.ServerName == old.ServerName && h.CA == old.CA && (old.SkipVerify || !h.SkipVerify)
 }
 
 func (s Secret) kept(old Secret) Secret {

@@ -25,6 +25,31 @@ type Trial struct {
 	Check     *Task  `json:"check,omitempty" doc:"A check as it stands in a monitor; beside monitor it is an edit of that one's, which keeps its secrets as long as it goes to the same place"`
 }
 
+// Task is what a trial looks at. Own is the check of the monitor that it names,
+// with its secrets, or no task.
+func (t Trial) Task(own Task) (Task, error) {
+	if t.Monitor == "" && t.Check == nil {
+		return Task{}, InvalidField("check", "", "is missing", "give a check, the name of a monitor, or both: then the check is an edit of the monitor's")
+	}
+	task := own
+	if t.Check != nil {
+		m := Monitor{Namespace: t.Namespace, Name: "trial", Check: t.Check.KeepSecrets(own)}.WithDefaults()
+		if err := m.Validate(time.Time{}); err != nil {
+			return task, err
+		}
+		var p problems
+		p.nest("check", m.Check.CheckSecrets())
+		if err := p.err("trial"); err != nil {
+			return task, err
+		}
+		task = m.Task()
+	}
+	if task.Kind == KindCommand || task.Kind == KindFunc {
+		return task, InvalidField("check.kind", string(task.Kind), "cannot be tried", "only what looks at a target over the network can; a monitor's command runs with: belfry monitor check NAME")
+	}
+	return task, nil
+}
+
 // Tried is what came of it.
 type Tried struct {
 	PagePreview

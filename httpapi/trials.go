@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -116,9 +115,6 @@ func ofCheck(err error) error {
 
 // trialOf is the task that a trial asks for, with its secrets.
 func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Trial) (t belfry.Task, err error) {
-	if body.Monitor == "" && body.Check == nil {
-		return t, belfry.InvalidField("check", "", "is missing", "give a check, the name of a monitor, or both: then the check is an edit of the monitor's")
-	}
 	if body.Check != nil {
 		if err := allow(c.token, belfry.ScopeAdmin); err != nil {
 			return t, err
@@ -132,21 +128,8 @@ func (s *Server) trialOf(ctx context.Context, c *call, namespace string, body Tr
 			return t, err
 		}
 	}
-	if body.Check != nil {
-		check := keptSecrets(*body.Check, t)
-		m := belfry.Monitor{Namespace: namespace, Name: "trial", Check: check}.WithDefaults()
-		if err := m.Validate(time.Time{}); err != nil {
-			return t, err
-		}
-		if err := noneMissing(m.Check); err != nil {
-			return t, err
-		}
-		t = m.Task()
-	}
-	if t.Kind == belfry.KindCommand || t.Kind == belfry.KindFunc {
-		return t, belfry.InvalidField("check.kind", string(t.Kind), "cannot be tried", "only what looks at a target over the network can; a monitor's command runs with POST /v1/monitors/NAME/check")
-	}
-	return t, nil
+	body.Namespace = namespace
+	return body.Task(t)
 }
 
 func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (belfry.Task, error) {
@@ -154,42 +137,6 @@ func (s *Server) ownCheck(ctx context.Context, namespace, monitor string) (belfr
 		return belfry.Task{}, belfry.Errorf(belfry.Unavailable, "this node has no access to the checks of monitors").WithHint("give the check itself")
 	}
 	return s.opts.Secrets.CheckOf(ctx, namespace, monitor)
-}
-
-// keptSecrets puts the secrets of old into an edit of it, unless the edit goes
-// elsewhere: who may edit it but not read its secrets could have them sent to
-// a place of their own.
-func keptSecrets(edit, old belfry.Task) belfry.Task {
-	a, b := edit.HTTP, old.HTTP
-	if a == nil || b == nil || origin(a.URL) != origin(b.URL) || a.Proxy != b.Proxy || a.ServerName != b.ServerName || a.CA != b.CA || a.SkipVerify && !b.SkipVerify {
-		return edit
-	}
-	return edit.KeepSecrets(old)
-}
-
-// origin is the part of a URL that says to whom it leads.
-func origin(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	return u.Scheme + "://" + u.Host
-}
-
-// noneMissing refuses a check in which something stands for a secret that is
-// not there.
-func noneMissing(t belfry.Task) error {
-	if t.HTTP == nil || t.HTTP.Auth == nil {
-		return nil
-	}
-	a := t.HTTP.Auth
-	for field, secret := range map[string]belfry.Secret{"password": a.Password, "bearer": a.Bearer, "key": a.Key} {
-		if secret == belfry.Redacted {
-			return belfry.InvalidField("check.http.auth."+field, string(secret), "stands for a secret that is kept, and none is",
-				"write the secret itself; a monitor's own is kept only while its check goes to the same place")
-		}
-	}
-	return nil
 }
 
 // channelTest serves the test of a channel. That a message was not taken is

@@ -101,15 +101,9 @@ func (c *cli) try(ctx context.Context, s *conn, t httpapi.Trial) (httpapi.Tried,
 			return httpapi.Tried{}, err
 		}
 	}
-	if t.Check != nil {
-		draft := belfry.Monitor{Namespace: t.Namespace, Name: "trial", Check: t.Check.KeepSecrets(task)}.WithDefaults()
-		if err := draft.Validate(time.Time{}); err != nil {
-			return httpapi.Tried{}, err
-		}
-		if err := draft.Check.CheckSecrets(); err != nil {
-			return httpapi.Tried{}, err
-		}
-		task = draft.Task()
+	task, err := t.Task(task)
+	if err != nil {
+		return httpapi.Tried{}, err
 	}
 	return c.tryHere(ctx, task)
 }
