@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
@@ -198,6 +199,9 @@ func (s *conn) one() (string, error) {
 // allPages reads pages until limit items are there. 0 means all of them.
 func allPages[T any](limit int, page func(belfry.Paging) (belfry.Page[T], error)) (belfry.Page[T], error) {
 	all := belfry.Page[T]{Items: []T{}}
+	if limit < 0 {
+		return all, belfry.InvalidField("--limit", strconv.Itoa(limit), "is negative", "0 shows all")
+	}
 	for {
 		want := 1000
 		if limit > 0 {

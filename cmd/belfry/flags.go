@@ -36,18 +36,15 @@ func instant(given bool, field, text, zone string, to *time.Time) error {
 	if !given {
 		return nil
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		*to = t
-		return nil
-	}
-	if zone == "" {
-		zone = "UTC"
-	}
-	loc, err := cron.LoadZone(zone)
+	loc, err := cron.LoadZone(or(zone, "UTC"))
 	if err != nil {
 		return belfry.InvalidField("--zone", zone, err.Error(), "an IANA name such as Europe/Sofia")
 	}
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+	return instantIn(loc, field, text, to)
+}
+
+func instantIn(loc *time.Location, field, text string, to *time.Time) error {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
 			*to = t
 			return nil
@@ -56,21 +53,25 @@ func instant(given bool, field, text, zone string, to *time.Time) error {
 	return belfry.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
 }
 
-// before reads a time, or how long ago it was.
+// before reads a time as it is called here, or how long ago it was.
 func before(now time.Time, field, text string, to *time.Time) error {
-	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
-		*to = now.Add(-d.D())
-		return nil
-	}
-	return instant(text != "", field, text, "Local", to)
+	return fromNow(now, -1, field, text, to)
 }
 
+// expiry reads --expires, a time as it is called here, or how far away it is.
 func expiry(now time.Time, text string, to *time.Time) error {
-	if d, err := belfry.ParseDuration(text); err == nil && text != "" {
-		*to = now.Add(d.D())
+	return fromNow(now, 1, "--expires", text, to)
+}
+
+func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Time) error {
+	if text == "" {
 		return nil
 	}
-	return instant(text != "", "--expires", text, "Local", to)
+	if d, err := belfry.ParseDuration(text); err == nil {
+		*to = now.Add(sign * d.D())
+		return nil
+	}
+	return instantIn(time.Local, field, text, to)
 }
 
 // retries reads --retries, the tries after the first one.

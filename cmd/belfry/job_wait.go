@@ -47,8 +47,11 @@ func (c *cli) patience(ctx context.Context, s *conn, timeout string) (context.Co
 	if err := duration(func(string) bool { return timeout != "" }, "wait-timeout", timeout, &limit); err != nil {
 		return ctx, nil, err
 	}
+	if timeout != "" && limit <= 0 {
+		return ctx, nil, belfry.InvalidField("--wait-timeout", timeout, "is no time to wait", "such as 30s; without it there is no end")
+	}
 	c.noteIdle(s)
-	if limit <= 0 {
+	if limit == 0 {
 		return ctx, func() {}, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, limit.D())

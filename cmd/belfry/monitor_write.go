@@ -99,7 +99,10 @@ func (f *monitorFlags) applyTimes(given func(string) bool, m *belfry.Monitor) er
 		return belfry.InvalidField("--every", f.every, "cannot stand beside --cron", "keep one of them")
 	case given("every"):
 		m.Rules = nil
-		return duration(given, "every", f.every, &m.Every)
+		if err := duration(given, "every", f.every, &m.Every); err != nil || m.Every > 0 {
+			return err
+		}
+		return belfry.InvalidField("--every", f.every, "is no time between two checks", "such as 30s")
 	case given("cron"):
 		m.Every, m.Rules = 0, nil
 		for _, text := range f.cron {

@@ -163,7 +163,26 @@ func (f *programFlags) rule() belfry.Rule {
 	if d, err := belfry.ParseDuration(f.schedule); err == nil {
 		return belfry.Rule{Every: d}
 	}
+	if r, is := ruleOf(f.schedule); is {
+		return r
+	}
 	return belfry.Rule{Cron: f.schedule}
+}
+
+// fresh is the schedule that --schedule makes where there is none yet.
+func (f *programFlags) fresh(t belfry.Task) belfry.Schedule {
+	return belfry.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name, Zone: f.zone, Rules: []belfry.Rule{f.rule()}}
+}
+
+// ofSchedule says of an error that it is about --schedule.
+func ofSchedule(err error) error {
+	var be *belfry.Error
+	if !errors.As(err, &be) || be.Code != belfry.Invalid {
+		return err
+	}
+	out := *be
+	out.Message = "--schedule: " + be.Message
+	return &out
 }
 
 func (c *cli) programPush() *cobra.Command {
@@ -211,6 +230,11 @@ again.`,
 			}
 			if err := t.WithDefaults().Validate(); err != nil { // before anything is sent
 				return err
+			}
+			if f.schedule != "" {
+				if err := f.fresh(t).WithDefaults().Validate(s.now); err != nil {
+					return ofSchedule(err)
+				}
 			}
 			if err := c.upload(ctx, s, ns, b); err != nil {
 				return err
@@ -273,15 +297,11 @@ func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew boo
 func saveProgramSchedule(ctx context.Context, s *conn, t belfry.Task, f *programFlags) error {
 	sc, err := s.Schedule(ctx, t.Namespace, t.Name)
 	if belfry.CodeOf(err) == belfry.NotFound {
-		_, err = s.CreateSchedule(ctx, belfry.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name, Zone: f.zone, Rules: []belfry.Rule{f.rule()}})
+		_, err = s.CreateSchedule(ctx, f.fresh(t))
 	} else if err == nil {
 		sc.Rules = []belfry.Rule{f.rule()}
 		set(f.zone != "", f.zone, &sc.Zone)
 		_, err = s.UpdateSchedule(ctx, sc)
 	}
-	var be *belfry.Error
-	if errors.As(err, &be) && be.Code == belfry.Invalid {
-		be.Message = "--schedule: " + be.Message
-	}
-	return err
+	return ofSchedule(err)
 }

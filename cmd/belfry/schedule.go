@@ -118,6 +118,9 @@ func (f *scheduleFlags) applyRules(given func(string) bool, s *belfry.Schedule) 
 		if err != nil {
 			return belfry.InvalidField("--every", "", err.Error(), "")
 		}
+		if d <= 0 {
+			return belfry.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
+		}
 		r := belfry.Rule{Every: d}
 		if f.afterFinish {
 			r.Anchor = belfry.AnchorFinish
