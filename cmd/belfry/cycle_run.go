@@ -45,11 +45,8 @@ went well or nothing was due, and 1 when not.`,
 }
 
 // waitForCycle shows each member as it ends, and then how the cycle ended.
-func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout string) error {
-	ctx, stop, err := c.patience(ctx, s, timeout)
-	if err != nil {
-		return err
-	}
+func (c *cli) waitForCycle(ctx context.Context, s *conn, j belfry.Job, timeout waitTime) error {
+	ctx, stop := c.patience(ctx, s, timeout)
 	defer stop()
 	shown := 0
 	for {

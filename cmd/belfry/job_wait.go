@@ -17,12 +17,29 @@ import (
 // waitFlags are shared by what makes jobs.
 type waitFlags struct {
 	wait    bool
-	timeout string
+	timeout waitTime
+}
+
+// waitTime is the value of --wait-timeout, which is refused before anything is
+// done; 0: no end.
+type waitTime time.Duration
+
+func (t *waitTime) String() string { return "" }
+func (t *waitTime) Type() string   { return "string" }
+
+// Set is asked for by pflag.
+func (t *waitTime) Set(text string) error {
+	d, err := belfry.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("it is no time to wait, such as 30s")
+	}
+	*t = waitTime(d)
+	return err
 }
 
 func (w *waitFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.wait, "wait", false, "wait for the job to end; exit 0 if it succeeded, 1 if not")
-	fs.StringVar(&w.timeout, "wait-timeout", "", "give up waiting after this long; the job goes on")
+	fs.Var(&w.timeout, "wait-timeout", "give up waiting after this long; the job goes on")
 }
 
 // jobMade shows a job that was just made, and waits for it if asked to.
@@ -42,20 +59,12 @@ func (c *cli) jobMade(ctx context.Context, s *conn, e belfry.Enqueued, w waitFla
 
 // patience ends ctx when --wait-timeout says so, and warns where waiting is in
 // vain.
-func (c *cli) patience(ctx context.Context, s *conn, timeout string) (context.Context, context.CancelFunc, error) {
-	var limit belfry.Duration
-	if err := duration(func(string) bool { return timeout != "" }, "wait-timeout", timeout, &limit); err != nil {
-		return ctx, nil, err
-	}
-	if timeout != "" && limit <= 0 {
-		return ctx, nil, belfry.InvalidField("--wait-timeout", timeout, "is no time to wait", "such as 30s; without it there is no end")
-	}
+func (c *cli) patience(ctx context.Context, s *conn, timeout waitTime) (context.Context, context.CancelFunc) {
 	c.noteIdle(s)
-	if limit == 0 {
-		return ctx, func() {}, nil
+	if timeout == 0 {
+		return ctx, func() {}
 	}
-	ctx, stop := context.WithTimeout(ctx, limit.D())
-	return ctx, stop, nil
+	return context.WithTimeout(ctx, time.Duration(timeout))
 }
 
 // noteIdle says that a job will wait, where nobody is there who could run it.
@@ -67,11 +76,8 @@ func (c *cli) noteIdle(s *conn) {
 
 // waitFor waits for jobs and shows each as it ends. The exit code is 1 when
 // one of them did not succeed.
-func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout string) error {
-	ctx, stop, err := c.patience(ctx, s, timeout)
-	if err != nil {
-		return err
-	}
+func (c *cli) waitFor(ctx context.Context, s *conn, jobs []belfry.Job, timeout waitTime) error {
+	ctx, stop := c.patience(ctx, s, timeout)
 	defer stop()
 	failed := false
 	for _, j := range jobs {
@@ -128,7 +134,7 @@ func (c *cli) jobWait() *cobra.Command {
 			return c.waitFor(ctx, s, jobs, w.timeout)
 		}),
 	}
-	cmd.Flags().StringVar(&w.timeout, "wait-timeout", "", "give up waiting after this long; the jobs go on")
+	cmd.Flags().Var(&w.timeout, "wait-timeout", "give up waiting after this long; the jobs go on")
 	return cmd
 }
 

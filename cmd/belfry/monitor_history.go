@@ -40,25 +40,15 @@ func (c *cli) monitorCheck() *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the result, and show it")
-	cmd.Flags().StringVar(&w.timeout, "wait-timeout", "", "give up waiting after this long; the check goes on")
+	cmd.Flags().Var(&w.timeout, "wait-timeout", "give up waiting after this long; the check goes on")
 	return cmd
 }
 
 // awaitCheck shows the result of a check when it has ended. One that could not
 // be made has none, and its job says why.
-func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.Job, timeout string) error {
-	if timeout != "" {
-		d, err := belfry.ParseDuration(timeout)
-		if err != nil {
-			return belfry.InvalidField("--wait-timeout", "", err.Error(), "")
-		}
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, d.D())
-		defer stop()
-	}
-	if s.direct {
-		fmt.Fprintln(c.stderr, "note: no server runs, so nobody runs checks until one does")
-	}
+func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.Job, timeout waitTime) error {
+	ctx, stop := c.patience(ctx, s, timeout)
+	defer stop()
 	for pace := 50 * time.Millisecond; ; pace = min(2*pace, time.Second) {
 		job, err := s.Job(ctx, j.Namespace, j.ID)
 		gone := belfry.CodeOf(err) == belfry.NotFound
@@ -68,8 +58,8 @@ func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.
 		// After the job: the result is written when the job ends, not later.
 		r, found, err := s.resultOf(ctx, monitor, j)
 		switch {
-		case ctx.Err() != nil && timeout != "":
-			return belfry.Errorf(belfry.Unavailable, "the check has not ended after %s", timeout).WithHint("belfry job why %d", j.ID)
+		case ctx.Err() != nil && timeout != 0:
+			return belfry.Errorf(belfry.Unavailable, "the check has not ended after %s", belfry.Duration(timeout)).WithHint("belfry job why %d", j.ID)
 		case err != nil:
 			return err
 		case found:
