@@ -100,7 +100,7 @@ const (
 	TokenActive  TokenState = "active"
 	TokenRevoked TokenState = "revoked"
 	TokenExpired TokenState = "expired"
-	TokenUsedUp  TokenState = "used up" // of a join token: as many machines joined as may
+	TokenUsedUp  TokenState = "used_up" // of a join token: as many machines joined as may
 )
 
 func tokenState(revoked, expires, now time.Time) TokenState {

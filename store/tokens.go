@@ -115,13 +115,11 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token
 	if now, err = s.Now(ctx); err != nil {
 		return belfry.Token{}, err
 	}
-	switch {
-	case !found:
+	if !found {
 		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
-	case !t.RevokedAt.IsZero():
-		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "token %q was revoked", t.Name)
-	case !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt):
-		return belfry.Token{}, belfry.Errorf(belfry.Unauthorized, "token %q expired at %s", t.Name, t.ExpiresAt.Format(time.RFC3339))
+	}
+	if err := t.Refusal(now); err != nil {
+		return belfry.Token{}, err
 	}
 	if now.Sub(t.LastUsedAt) >= usedEvery {
 		err = s.write(ctx, "use token", func(c *change) error {

@@ -124,17 +124,7 @@ func (d joinTokensData) Fields() []field {
 }
 
 // JoinTokenState is the word for a join token's chip.
-func (p *page) JoinTokenState(t belfry.JoinToken) string {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return "revoked"
-	case !p.Now.Before(t.ExpiresAt):
-		return "expired"
-	case t.Used >= t.Uses:
-		return "used_up"
-	}
-	return "active"
-}
+func (p *page) JoinTokenState(t belfry.JoinToken) belfry.TokenState { return t.State(p.Now) }
 
 // LabelNames are labels in a row.
 func (p *page) LabelNames(labels map[string]string) []string {

@@ -27,7 +27,7 @@ var everyPage = []struct {
 	{name: "queue-edit", path: "/queues/default/edit", says: []string{"Edit default"}, scope: belfry.ScopeAdmin},
 	{name: "programs", path: "/programs", says: []string{"There is no program yet.", "belfry program push"}},
 	{name: "program-new", path: "/programs/-new", says: []string{"Drop a file here", "Upload and save"}, scope: belfry.ScopeAdmin},
-	{name: "workers", path: "/workers", says: []string{"builder", "alive", "default 1", "Ended too"}},
+	{name: "workers", path: "/workers", says: []string{"builder", "active", "default 1", "Ended too"}},
 	{name: "workers-ended", path: "/workers?ended=yes", says: []string{"prober", "ended"}},
 	{name: "no-worker", path: "/workers/nobody", says: []string{"Not here", "list of workers"}, status: 404},
 	{name: "settings", path: "/settings", says: []string{"About", "sqlite", "retention_age", "Clocks apart by", "Secrets"}},

@@ -18,7 +18,7 @@ type chip struct{ Word, Tone, Mark string }
 // tones are the ways that states look: what is well, needs care, is bad, is
 // under way, or is at rest.
 var tones = map[string][2]string{
-	"succeeded": {"good", "✓"}, "ok": {"good", "✓"}, "up": {"good", "✓"}, "active": {"good", "✓"}, "alive": {"good", "✓"}, "enqueued": {"good", "✓"},
+	"succeeded": {"good", "✓"}, "ok": {"good", "✓"}, "up": {"good", "✓"}, "active": {"good", "✓"}, "enqueued": {"good", "✓"},
 	"failed": {"bad", "✕"}, "down": {"bad", "✕"}, "error": {"bad", "✕"}, "fail": {"bad", "✕"}, "lost": {"bad", "✕"}, "timeout": {"bad", "✕"}, "dead": {"bad", "✕"},
 	"degraded": {"warn", "!"}, "late": {"warn", "!"}, "retrying": {"warn", "!"}, "confirming": {"warn", "!"}, "draining": {"warn", "!"},
 	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},

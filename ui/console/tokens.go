@@ -125,18 +125,10 @@ func (d tokensData) Scopes() []scopeChoice {
 	return all
 }
 
-func (p *page) tokenWorks(t belfry.Token) bool { return p.TokenState(t) == "active" }
+func (p *page) tokenWorks(t belfry.Token) bool { return p.TokenState(t) == belfry.TokenActive }
 
 // TokenState is the word for a token's chip.
-func (p *page) TokenState(t belfry.Token) string {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return "revoked"
-	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(p.Now):
-		return "expired"
-	}
-	return "active"
-}
+func (p *page) TokenState(t belfry.Token) belfry.TokenState { return t.State(p.Now) }
 
 // ScopeNames are rights in a row.
 func (p *page) ScopeNames(t belfry.Token) string {

@@ -80,17 +80,7 @@ func drainWorker(p *page) error {
 }
 
 // WorkerWord is the word for a worker's chip.
-func (p *page) WorkerWord(w belfry.WorkerState) string {
-	switch {
-	case w.Lost:
-		return "lost"
-	case !w.EndedAt.IsZero():
-		return "ended"
-	case w.Drain:
-		return "draining"
-	}
-	return "alive"
-}
+func (p *page) WorkerWord(w belfry.WorkerState) string { return w.State() }
 
 // WorkerSlots are a worker's queues with its slots in each.
 func (p *page) WorkerSlots(w belfry.WorkerState) string {

@@ -13,7 +13,7 @@ func TestWorkerIsDrained(t *testing.T) {
 	b := s.at("/workers")
 	b.Shows("gpu-1", "linux/arm64", "gpu=true", "confined")
 	b.Follow("#worker-" + w.ID + " a")
-	b.Shows("gpu-1", "alive", "default 4", "Landlock and seccomp", "Nothing at the moment.")
+	b.Shows("gpu-1", "active", "default 4", "Landlock and seccomp", "Nothing at the moment.")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	opens(b, "drain")
 	b.Shows("Drain gpu-1?")
