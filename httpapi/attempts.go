@@ -21,6 +21,10 @@ type Attempts interface {
 	Now(ctx context.Context) (time.Time, error)
 	SigningKeys(ctx context.Context) ([]belfry.SigningKey, error)
 	CheckAttempt(ctx context.Context, session string, ref belfry.Ref) error
+	// RunningPrograms answers those of some attempts that run programs under the
+	// session and were not asked to end, with their namespaces, and no error for
+	// the others.
+	RunningPrograms(ctx context.Context, session string, refs []belfry.Ref) (map[belfry.Ref]string, error)
 	BeatAttempt(ctx context.Context, session string, ref belfry.Ref, seq int64) (belfry.AttemptBeat, error)
 	// FinishAttempt answers Stale, and no error, when the lease was lost.
 	FinishAttempt(ctx context.Context, session string, f belfry.Finish) (belfry.Finished, error)
@@ -37,13 +41,13 @@ type signing struct {
 
 	ahead time.Duration // of the clock that decides, to ours
 
-	issued map[belfry.Ref]issued // for programs of sessions
+	issued map[holder]time.Time // when a token was last made, or none was due
 }
 
-// issued is a token that was made.
-type issued struct {
-	right attempttoken.Right
-	at    time.Time
+// holder is an attempt of a session, as its worker says.
+type holder struct {
+	session string
+	ref     belfry.Ref
 }
 
 const (
@@ -52,10 +56,13 @@ const (
 	keysFor = time.Minute
 	// keysFloor bounds how often names that nobody knows make us ask.
 	keysFloor = time.Second
+	// keyKnown is how old a key is before it signs, if there is an older one: every
+	// node has read it by then. One that had just asked would refuse its tokens.
+	keyKnown  = 2 * keysFor
 	maxIssued = 10_000
 )
 
-// current are the keys, the one that signs first.
+// current are the keys, the newest first.
 func (g *signing) current(ctx context.Context, fresh bool) ([]belfry.SigningKey, error) {
 	if g.from == nil {
 		return nil, belfry.Errorf(belfry.Unavailable, "this server gives no tokens to attempts")
@@ -112,14 +119,16 @@ func (g *signing) token(ctx context.Context, r attempttoken.Right) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if len(keys) == 0 {
-		return "", belfry.Errorf(belfry.Unavailable, "there is no key to sign tokens with")
-	}
 	now, err := g.now(ctx)
 	if err != nil {
 		return "", err
 	}
-	return attempttoken.Sign(keys[0], r, now)
+	for i, k := range keys {
+		if now.Sub(k.CreatedAt) >= keyKnown || i == len(keys)-1 {
+			return attempttoken.Sign(k, r, now)
+		}
+	}
+	return "", belfry.Errorf(belfry.Unavailable, "there is no key to sign tokens with")
 }
 
 // right is what the token of a request gives.
@@ -153,57 +162,62 @@ func (s *Server) equip(ctx context.Context, session string, jobs []belfry.Leased
 			continue
 		}
 		j.Token = token
-		s.signing.note(r)
+		s.signing.note(holder{session, r.Ref})
 	}
 }
 
 // note remembers who has a token since when.
-func (g *signing) note(r attempttoken.Right) {
+func (g *signing) note(h holder) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.issued == nil {
-		g.issued = map[belfry.Ref]issued{}
+		g.issued = map[holder]time.Time{}
 	}
 	if len(g.issued) >= maxIssued {
 		dropOne(g.issued)
 	}
-	g.issued[r.Ref] = issued{r, time.Now()}
+	g.issued[h] = time.Now()
 }
 
 // renewTokens gives new tokens to those of a session's attempts that got theirs
-// here half its life ago, and that were not asked to end. An attempt whose
-// token another node made gets a new one by its own heartbeat.
+// half its life ago, and that were not asked to end. Those whose token another
+// node made, before its restart perhaps, get one with the first renewal that
+// comes here.
 func (s *Server) renewTokens(ctx context.Context, session string, holding []belfry.Ref, out *belfry.Renewal) {
 	if s.signing.from == nil || out.Lost {
 		return
 	}
-	ending := make(map[belfry.Ref]bool, len(out.Cancel))
-	for _, ref := range out.Cancel {
-		ending[ref] = true
+	due := s.signing.due(session, holding)
+	if len(due) == 0 {
+		return
 	}
-	for _, r := range s.signing.due(holding) {
-		if ending[r.Ref] || r.Session != session || s.signing.from.CheckAttempt(ctx, session, r.Ref) != nil {
-			continue
+	running, err := s.signing.from.RunningPrograms(ctx, session, due)
+	for _, ref := range due {
+		var token string
+		namespace, runs := running[ref]
+		if err == nil && runs {
+			token, err = s.signing.token(ctx, attempttoken.Right{Ref: ref, Session: session, Namespace: namespace})
 		}
-		token, err := s.signing.token(ctx, r)
 		if err != nil {
-			s.opts.Logger.Warn("an attempt gets no new token", "job", r.Ref.JobID, "error", err)
+			s.opts.Logger.Warn("attempts get no new tokens", "session", session, "error", err)
 			return
 		}
-		if out.Tokens == nil {
-			out.Tokens = map[int64]string{}
+		if token != "" {
+			if out.Tokens == nil {
+				out.Tokens = map[int64]string{}
+			}
+			out.Tokens[ref.JobID] = token
 		}
-		out.Tokens[r.Ref.JobID] = token
-		s.signing.note(r)
+		s.signing.note(holder{session, ref})
 	}
 }
 
-func (g *signing) due(holding []belfry.Ref) (due []attempttoken.Right) {
+func (g *signing) due(session string, holding []belfry.Ref) (due []belfry.Ref) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, ref := range holding {
-		if t, known := g.issued[ref]; known && time.Since(t.at) > attempttoken.Life/2 {
-			due = append(due, t.right)
+		if at, known := g.issued[holder{session, ref}]; !known || time.Since(at) > attempttoken.Life/2 {
+			due = append(due, ref)
 		}
 	}
 	return due

@@ -10,12 +10,15 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/attempttoken"
+	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/store/storetest"
 )
@@ -34,41 +37,64 @@ func (place) Has(_ context.Context, digest string, _ int64) (bool, error) {
 }
 func (place) Verify(context.Context, string, int64) error { return nil }
 
-// strangers is a server whose programs are run by who holds no more than the
-// right to their attempts.
+// strangers are nodes, reached in turns, whose programs are run by who holds no
+// more than the right to their attempts.
 type strangers struct {
 	*testing.T
 	st     *store.Store
 	clock  *storetest.Clock
-	api    *Server
+	nodes  []*Server
 	url    string
 	worker *Client
 }
 
 func newStrangers(t *testing.T) *strangers {
 	t.Helper()
-	s := &strangers{T: t, clock: storetest.NewClock()}
-	var err error
-	s.st, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"),
-		sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: s.clock.Now, Bytes: place{}}})
+	return newStrangersAt(t, func(o store.Options) []*store.Store { return []*store.Store{openSQLite(t, o)} })
+}
+
+func openSQLite(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Synchronous: "NORMAL", Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return st
+}
+
+// newStrangersAt makes a node of each store, all of one database.
+func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *strangers {
+	t.Helper()
+	s := &strangers{T: t, clock: storetest.NewClock()}
+	stores := open(store.Options{Clock: s.clock.Now, Bytes: place{}})
+	s.st = stores[0]
 	tokens := &tokens{known: map[string]belfry.Token{"worker": {ID: 1, Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}}}}
-	if s.api, err = New(Options{Service: s.st, Auth: tokens, Attempts: s.st, Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		t.Fatal(err)
+	for _, st := range stores {
+		node, err := New(Options{Service: st, Auth: tokens, Attempts: st, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.nodes = append(s.nodes, node)
 	}
-	front := httptest.NewServer(s.api.Handler())
+	var turn atomic.Uint64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.nodes[turn.Add(1)%uint64(len(s.nodes))].Handler().ServeHTTP(w, r)
+	}))
 	s.url = front.URL
+	var err error
 	if s.worker, err = NewClient(front.URL, "worker", ClientOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.worker.CloseIdleConnections()
-		s.api.Close()
+		for _, node := range s.nodes {
+			node.Close()
+		}
 		front.Close()
-		if err := s.st.Close(); err != nil {
-			t.Error(err)
+		for _, st := range stores {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	digest := strings.Repeat("ab", 32)
@@ -88,9 +114,36 @@ func newStrangers(t *testing.T) *strangers {
 // move moves the clock that decides, and lets the server see that.
 func (s *strangers) move(d time.Duration) {
 	s.clock.Move(d)
-	s.api.signing.mu.Lock()
-	defer s.api.signing.mu.Unlock()
-	s.api.signing.again = time.Time{}
+	for _, node := range s.nodes {
+		node.signing.mu.Lock()
+		node.signing.again = time.Time{}
+		node.signing.mu.Unlock()
+	}
+}
+
+// age makes all nodes believe that they made their tokens half a life ago.
+func (s *strangers) age() {
+	for _, node := range s.nodes {
+		node.signing.mu.Lock()
+		for h, at := range node.signing.issued {
+			node.signing.issued[h] = at.Add(-attempttoken.Life/2 - time.Second)
+		}
+		node.signing.mu.Unlock()
+	}
+}
+
+func (s *strangers) renew(session belfry.Session, refs ...belfry.Ref) map[int64]string {
+	s.Helper()
+	r, err := s.worker.Renew(s.Context(), session.ID, refs)
+	if err != nil || r.Lost {
+		s.Fatalf("%+v, %v", r, err)
+	}
+	return r.Tokens
+}
+
+func (s *strangers) beat(token string, ref belfry.Ref, seq int) int {
+	s.Helper()
+	return s.status(token, "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), fmt.Sprintf(`{"seq":%d}`, seq))
 }
 
 // claimed is a job of a program with its own client.
@@ -326,32 +379,107 @@ func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
 func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
-	ctx := t.Context()
 	session, job, _ := s.claimed()
 	ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
-	if r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref}); err != nil || len(r.Tokens) != 0 {
-		t.Fatalf("%+v, %v", r, err)
+	if got := s.renew(session, ref); len(got) != 0 {
+		t.Fatal(got)
 	}
-	age := func() {
-		s.api.signing.mu.Lock()
-		defer s.api.signing.mu.Unlock()
-		was := s.api.signing.issued[ref]
-		was.at = was.at.Add(-attempttoken.Life/2 - time.Second)
-		s.api.signing.issued[ref] = was
+	s.age()
+	got := s.renew(session, ref)
+	if code := s.beat(got[ref.JobID], ref, 1); code != 200 {
+		t.Errorf("the new token is answered %d", code)
 	}
-	age()
-	r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref})
-	if err != nil || r.Tokens[ref.JobID] == "" {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if got := s.status(r.Tokens[ref.JobID], "POST", fmt.Sprintf("/v1/attempts/%d/%d/beat", ref.JobID, ref.Lease), `{"seq":1}`); got != 200 {
-		t.Errorf("the new token is answered %d", got)
-	}
-	age()
-	if _, err := s.worker.Finish(ctx, session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}); err != nil {
+	s.age()
+	if _, err := s.worker.Finish(t.Context(), session.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.worker.Renew(ctx, session.ID, []belfry.Ref{ref}); err != nil || len(r.Tokens) != 0 {
-		t.Errorf("an attempt that ended gets a token: %+v, %v", r, err)
+	if got := s.renew(session, ref); len(got) != 0 {
+		t.Errorf("an attempt that ended gets a token: %v", got)
+	}
+}
+
+func TestTokensAreRenewedThroughWhicheverNode(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, store.Options) []*store.Store{
+		"one database of two nodes": func(t *testing.T, o store.Options) []*store.Store {
+			url := pgtest.New(t)
+			var nodes []*store.Store
+			for range 2 {
+				st, err := postgres.Open(t.Context(), url, postgres.Options{Options: o})
+				if err != nil {
+					t.Fatal(err)
+				}
+				nodes = append(nodes, st)
+			}
+			return nodes
+		},
+		"a node that was started again": func(t *testing.T, o store.Options) []*store.Store {
+			st := openSQLite(t, o)
+			return []*store.Store{st, st}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStrangersAt(t, func(o store.Options) []*store.Store { return open(t, o) })
+			session, job, a := s.claimed()
+			ref := belfry.Ref{JobID: job.Job.ID, Lease: job.Job.Lease}
+			other, _, _ := s.claimed()
+			if got := s.renew(other, ref); len(got) != 0 {
+				t.Errorf("another session gets a token of it: %v", got)
+			}
+			seq := 0
+			last := job.Token
+			for round := range 3 {
+				var tokens []string
+				for range 2 * len(s.nodes) {
+					if token := s.renew(session, ref)[ref.JobID]; token != "" {
+						tokens = append(tokens, token)
+					}
+				}
+				if round > 0 && len(tokens) == 0 || len(tokens) > len(s.nodes) {
+					t.Fatalf("round %d: %d tokens", round, len(tokens))
+				}
+				for _, token := range append(tokens, last) {
+					for range s.nodes {
+						seq++
+						if code := s.beat(token, ref, seq); code != 200 {
+							t.Errorf("round %d: a token is answered %d", round, code)
+						}
+					}
+					last = token
+				}
+				s.age()
+			}
+			for range 40 { // the attempt by itself, for a quarter of an hour and more
+				s.move(25 * time.Second)
+				if r, err := a.Renew(t.Context(), session.ID, nil); err != nil || r.Lost {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			}
+		})
+	}
+}
+
+func TestANewKeySignsWhenEveryNodeKnowsIt(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	signer := func() string {
+		t.Helper()
+		_, job, _ := s.claimed()
+		head, _, _ := strings.Cut(job.Token, ".")
+		text, err := base64.RawURLEncoding.DecodeString(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := signer()
+	s.move(31 * 24 * time.Hour)
+	if now := signer(); now != first {
+		t.Errorf("a key that was just made signs: %s after %s", now, first)
+	}
+	s.move(keyKnown)
+	if now := signer(); now == first {
+		t.Errorf("the first key signs on: %s", now)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/belfry-run/belfry"
 )
@@ -18,6 +19,36 @@ func (s *Store) CheckAttempt(ctx context.Context, session string, ref belfry.Ref
 		_, err := ownLease(ctx, tx, session, ref)
 		return err
 	})
+}
+
+// RunningPrograms answers those of some attempts that run programs under a
+// session and were not asked to end, with their namespaces.
+func (s *Store) RunningPrograms(ctx context.Context, session string, refs []belfry.Ref) (map[belfry.Ref]string, error) {
+	ids := make([]int64, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.JobID
+	}
+	type row struct {
+		ref       belfry.Ref
+		namespace string
+	}
+	var rows []row
+	err := s.db.Read(ctx, func(tx Tx) (err error) {
+		rows, err = collect(ctx, tx, func(r Rows) (v row, err error) { return v, r.Scan(&v.ref.JobID, &v.ref.Lease, &v.namespace) }, `
+			select l.job_id, l.number, j.namespace
+			from leases l
+			join jobs j on j.id = l.job_id
+			where `+s.sql.In("l.job_id", 1)+` and `+s.sql.Among("j.id", 1)+` and l.session = $2 and l.cancel_at = 0 and j.kind = $3`,
+			s.sql.List(ids), session, string(belfry.KindProgram))
+		return err
+	})
+	running := make(map[belfry.Ref]string, len(rows))
+	for _, r := range rows {
+		if slices.Contains(refs, r.ref) {
+			running[r.ref] = r.namespace
+		}
+	}
+	return running, err
 }
 
 // ownHeld is a lease as its own attempt looks at it.
