@@ -58,6 +58,7 @@ type WorkerInfo struct {
 	Has       Has            `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
 	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
 	TTL       Duration       `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
+	Remote    bool           `json:"-"` // it reaches the store through a node, who says so
 }
 
 // Session is one life of a worker.

@@ -246,12 +246,33 @@ func (a *App) startAPI(ctx context.Context) error {
 		}
 	}
 	a.url = config.Config{Listen: ln.Addr().String(), TLSCert: a.opt.TLSCert}.ServerURL()
+	shared := a.opt.SQLitePath() == "" // another node may have to judge what this one hears
+	if shared {
+		a.sayListening(ctx)
+	}
 	a.serve(srv, ln, h)
 	if a.pages != nil { // before the API, which would wait for streams to pages
 		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })
 	}
 	a.log.Info("listening", "url", a.url)
+	if shared {
+		a.loop("listening", func(ctx context.Context) error {
+			for ctx.Err() == nil {
+				sleep(ctx, belfry.ListenEvery)
+				a.sayListening(ctx)
+			}
+			return nil
+		})
+	}
 	return nil
+}
+
+// sayListening tells all nodes that workers elsewhere can renew through this
+// one. Until it can, nobody is given up, and the next time is soon.
+func (a *App) sayListening(ctx context.Context) {
+	if err := a.store.Listen(ctx); err != nil && ctx.Err() == nil {
+		a.log.Debug("cannot say that this node listens", "error", err)
+	}
 }
 
 func (a *App) server() (*http.Server, *httpapi.Server, error) {

@@ -56,7 +56,7 @@ func (s *Server) sessionRoutes() {
 			}
 			w.Namespace = ns
 		}
-		w.Has = c.token.Label(w.Has)
+		w.Has, w.Remote = c.token.Label(w.Has), true
 		session, err := s.service.OpenSession(ctx, w)
 		if err == nil {
 			s.sessions.put(session.ID, w.Namespace)

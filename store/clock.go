@@ -241,6 +241,7 @@ func (c *change) shiftClock(d time.Duration) error {
 	queries := []string{
 		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
 		`update sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
+		`update listening set since = since + $1, until = until + $1 where until ` + before + ` $2`,
 	}
 	// Intervals of members count time that passed, in either direction. That of a run under way counts from its
 	// turn, whether there was one before or not.

@@ -57,9 +57,9 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 			}
 		}
 		_, err = c.tx.Exec(ctx, `
-			insert into sessions (id, name, namespace, doc, ttl, started_at, renewed_at, expires_at)
-			values ($1, $2, $3, $4, $5, $6, $6, $7)`,
-			out.ID, w.Name, w.Namespace, text(w), out.TTL.D().Microseconds(), micros(c.now), micros(c.now.Add(out.TTL.D())))
+			insert into sessions (id, name, namespace, doc, ttl, started_at, renewed_at, expires_at, remote)
+			values ($1, $2, $3, $4, $5, $6, $6, $7, $8)`,
+			out.ID, w.Name, w.Namespace, text(w), out.TTL.D().Microseconds(), micros(c.now), micros(c.now.Add(out.TTL.D())), bit(w.Remote && s.listening.does()))
 		return err
 	})
 	return out, err
@@ -268,8 +268,9 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 // releaseBatch bounds the jobs that are released in one transaction.
 const releaseBatch = 500
 
-// ReleaseLost gives up sessions that did not renew in time and settles what
-// they held as lost. It goes through the same door as a worker's own finish.
+// ReleaseLost gives up sessions that did not renew although they could have, and
+// settles what they held as lost. It goes through the same door as a worker's
+// own finish.
 func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *change) error {
 		out = belfry.Released{}
@@ -277,14 +278,20 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 			return err
 		}
 		from, to := c.clock.underWay() // of renewals too
+		heard, err := c.heard()
+		if err != nil {
+			return err
+		}
 		n, err := c.tx.Exec(ctx, `
 			update sessions
 			set ended_at = $1, lost = 1
 			where id in (
 				select id
 				from sessions
-				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)`+s.sql.SkipLocked("sessions")+`)`,
-			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds())
+				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
+					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.sql.SkipLocked("sessions")+`)`,
+			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds(),
+			heard.Until.Sub(heard.Since).Microseconds(), micros(heard.Until), micros(c.now.Add(-belfry.UnheardFor)))
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,8 @@ type Store struct {
 	due    dueMark
 	watch  watch
 
-	hearing hearing
+	hearing   hearing
+	listening listening
 
 	floors floors
 	sight  sight

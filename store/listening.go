@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/belfry-run/belfry"
+)
+
+// listening is what this process says of itself, and what it last saw.
+type listening struct {
+	mu     sync.Mutex
+	node   string // of this life; empty: it does not listen
+	nobody bool   // it was told that nobody listens
+}
+
+// Listen says that this node can hear workers which reach the database through
+// it. Call it every [belfry.ListenEvery] for as long as that is so. Where
+// somebody does, sessions with [belfry.WorkerInfo.Remote] that were opened here
+// are only given up for a silence in which a node listened: an engine that lives
+// while all nodes with the API are away hears nobody, and may not conclude that
+// they are dead.
+func (s *Store) Listen(ctx context.Context) error {
+	node := s.listening.begin()
+	return s.write(ctx, "listen", func(c *change) error {
+		_, err := c.tx.Exec(ctx, `
+			insert into listening (node, since, until)
+			values ($1, $2, $2)
+			on conflict (node) do update
+			set since = case when listening.until between $3 and $2 then listening.since else $2 end, until = $2`,
+			node, micros(c.now), micros(c.now.Add(-belfry.ListenGap)))
+		return err
+	})
+}
+
+func (l *listening) begin() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.node == "" {
+		l.node = uuid.NewString()
+	}
+	return l.node
+}
+
+func (l *listening) does() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.node != ""
+}
+
+// heard is when workers could last be heard through nodes.
+func (c *change) heard() (belfry.Listening, error) {
+	spans, err := collect(c.ctx, c.tx, func(r Rows) (l belfry.Listening, err error) {
+		return l, r.Scan(scanTime{&l.Since}, scanTime{&l.Until})
+	}, `select since, until from listening order by until desc limit 1000`)
+	if err != nil {
+		return belfry.Listening{}, err
+	}
+	out := belfry.Heard(spans, c.now)
+	if c.now.Sub(out.Until) <= belfry.ListenGap {
+		c.after(func() { c.s.listening.told(false) })
+		return out, nil
+	}
+	n, _, err := first(c.ctx, c.tx, scanInt, `
+		select count(*)
+		from sessions
+		where ended_at = 0 and expires_at < $1 and remote = 1`, micros(c.now.Add(-belfry.LostGrace)))
+	if n > 0 {
+		c.after(func() {
+			if c.s.listening.told(true) {
+				c.s.opt.Logger.Warn("no node serves the API, so workers elsewhere cannot renew: they are not given up yet",
+					"sessions", n, "heard", out.Until, "most", belfry.UnheardFor)
+			}
+		})
+	}
+	return out, err
+}
+
+// told reports whether that is news.
+func (l *listening) told(nobody bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.nobody
+	l.nobody = nobody
+	return was != nobody
+}
