@@ -9,14 +9,19 @@ import (
 )
 
 // demands are what tasks need of workers, as this process last saw them. There
-// are few, and a row of them never changes, so a claim asks for the numbers of
-// those that its session meets and leaves the rest to an index.
+// are few, and what a number stands for never changes, so a claim asks for the
+// numbers of those that its session meets and leaves the rest to an index.
+//
+// One that nothing needs any more is idle first and goes a day later. Whoever
+// needs an idle one wakes it in the same transaction; whoever remembers one
+// that was not idle lately may use it without a look.
 type demands struct {
 	mu      sync.Mutex
-	byText  map[string]int64
+	byText  map[string]int64 // but idle ones
 	byID    map[int64]belfry.Demand
 	met     map[string][]int64 // by session
 	again   time.Time          // by the monotonic clock
+	until   time.Time          // byText is good, likewise
 	renewed <-chan struct{}
 }
 
@@ -24,6 +29,11 @@ const (
 	// demandsFor is how long a demand that another process made may be unknown
 	// here, if nobody told.
 	demandsFor = time.Second
+	// rememberedFor is how long a number may be used that was not looked up since.
+	rememberedFor = time.Hour
+	// keepDemands is how long an idle one stays, which is longer than that, and than
+	// any transaction that has used it.
+	keepDemands = 24 * time.Hour
 	// maxDemands bounds them. A demand is a set of labels, a machine and an
 	// isolation, and thousands of tasks share a handful.
 	maxDemands = 10_000
@@ -33,10 +43,11 @@ type demandRow struct {
 	id   int64
 	text string
 	d    belfry.Demand
+	idle int64
 }
 
 func scanDemand(rows Rows) (d demandRow, err error) {
-	return d, rows.Scan(&d.id, &d.text, scanDoc{&d.d})
+	return d, rows.Scan(&d.id, &d.text, scanDoc{&d.d}, &d.idle)
 }
 
 // demandOf is the number of what a task needs, and 0 when it needs nothing. A
@@ -52,16 +63,10 @@ func (c *change) demandOf(t belfry.Task) (int64, error) {
 func (c *change) demandID(d belfry.Demand) (int64, error) {
 	line := d.String()
 	known := &c.s.demands
-	known.mu.Lock()
-	id, ok := known.byText[line]
-	known.mu.Unlock()
-	if ok {
+	if id, ok := known.number(line); ok {
 		return id, nil
 	}
-	lookUp := func() (int64, bool, error) {
-		return first(c.ctx, c.tx, scanInt, `select id from demands where text = $1`, line)
-	}
-	if id, found, err := lookUp(); err != nil || found {
+	if id, err := c.wakeDemand(line); err != nil || id > 0 {
 		return id, err
 	}
 	n, _, err := first(c.ctx, c.tx, scanInt, `select count(*) from demands`)
@@ -81,8 +86,28 @@ func (c *change) demandID(d belfry.Demand) (int64, error) {
 	}
 	c.after(known.forget)
 	c.wake(topicDemands)
-	id, _, err = lookUp() // somebody else may have been faster
+	return c.wakeDemand(line) // somebody else may have been faster
+}
+
+// wakeDemand is the number of a demand that from now on is not idle; 0: there is
+// none.
+func (c *change) wakeDemand(line string) (int64, error) {
+	var idle int64
+	id, _, err := first(c.ctx, c.tx, func(r Rows) (id int64, err error) { return id, r.Scan(&id, &idle) },
+		`select id, idle_at from demands where text = $1`, line)
+	if err != nil || idle == 0 {
+		return id, err
+	}
+	id, _, err = first(c.ctx, c.tx, scanInt, `update demands set idle_at = 0 where text = $1 returning id`, line)
 	return id, err
+}
+
+// number is that of a demand which cannot go soon.
+func (k *demands) number(line string) (int64, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, ok := k.byText[line]
+	return id, ok && time.Now().Before(k.until)
 }
 
 // forget makes the next claim read them again.
@@ -107,15 +132,16 @@ func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
 	known.mu.Unlock()
 	if !fresh {
 		news := c.s.hub.on(topicDemands)
-		rows, err := collect(c.ctx, c.tx, scanDemand, `select id, text, doc from demands`)
+		rows, err := collect(c.ctx, c.tx, scanDemand, `select id, text, doc, idle_at from demands`)
 		if err != nil {
 			return nil, err
 		}
-		if len(rows) != len(all) {
-			all, judged = make(map[int64]belfry.Demand, len(rows)), false
-			for _, r := range rows {
-				all[r.id] = r.d
-			}
+		there := make(map[int64]belfry.Demand, len(rows))
+		for _, r := range rows {
+			there[r.id] = r.d
+		}
+		if !sameNumbers(there, all) {
+			all, judged = there, false
 		}
 		// After the commit: what this transaction sees may still be taken back,
 		// and its numbers given to others.
@@ -138,20 +164,34 @@ func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
 func (k *demands) learn(rows []demandRow, all map[int64]belfry.Demand, news <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.again, k.renewed = time.Now().Add(demandsFor), news
-	if len(rows) == len(k.byID) { // none ever leaves
-		return
-	}
-	k.byText, k.byID, k.met = make(map[string]int64, len(rows)), all, map[string][]int64{}
+	k.again, k.until, k.renewed = time.Now().Add(demandsFor), time.Now().Add(rememberedFor), news
+	k.byText = make(map[string]int64, len(rows))
 	for _, r := range rows {
-		k.byText[r.text] = r.id
+		if r.idle == 0 {
+			k.byText[r.text] = r.id
+		}
 	}
+	if !sameNumbers(all, k.byID) {
+		k.byID, k.met = all, map[string][]int64{}
+	}
+}
+
+func sameNumbers(a, b map[int64]belfry.Demand) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for id := range a {
+		if _, both := b[id]; !both {
+			return false
+		}
+	}
+	return true
 }
 
 func (k *demands) judged(session string, all map[int64]belfry.Demand, ids []int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(all) != len(k.byID) {
+	if !sameNumbers(all, k.byID) {
 		return // there are others by now
 	}
 	if len(k.met) >= maxDocs || k.met == nil {
@@ -168,4 +208,24 @@ func (c *change) meets(cond *where, ids []int64) {
 		return
 	}
 	cond.and("(demand = 0 or "+c.sql.In("demand", len(cond.args)+1)+")", c.sql.List(ids))
+}
+
+// pruneDemands removes a bounded part of what has long been idle. That it is
+// still idle is looked at before that, and again in the statement.
+func (c *change) pruneDemands() (more bool, err error) {
+	const needed = `(exists (select 1 from tasks t where t.demand = demands.id and t.demand > 0) or exists (select 1 from jobs j where j.demand = demands.id and j.demand > 0))`
+	if _, err := c.tx.Exec(c.ctx, `update demands set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
+		return false, err
+	}
+	if _, err := c.tx.Exec(c.ctx, `update demands set idle_at = $1 where idle_at = 0 and not `+needed, micros(c.now)); err != nil {
+		return false, err
+	}
+	n, err := c.tx.Exec(c.ctx, `
+		delete from demands
+		where id in (select id from demands where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.sql.SkipLocked("demands")+`)`,
+		micros(c.now.Add(-keepDemands)), tidyStep)
+	if n > 0 {
+		c.wake(topicDemands)
+	}
+	return n == tidyStep, err
 }

@@ -71,6 +71,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 		}{
 			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
 			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
+			{`delete from listening where node in (select node from listening where until <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
 			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
 			{`delete from tokens where id in (select id from tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
 			{`delete from join_tokens where id in (select id from join_tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
@@ -91,9 +92,14 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			}
 			more = more || n == tidyStep
 		}
-		left, err := c.pruneMonitorHistory()
-		more = more || left
-		return err
+		for _, prune := range []func() (bool, error){c.pruneMonitorHistory, c.pruneDemands} {
+			left, err := prune()
+			if err != nil {
+				return err
+			}
+			more = more || left
+		}
+		return nil
 	})
 	return more, err
 }

@@ -54,7 +54,7 @@ func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
 	}
 	err = s.write(ctx, "make signing key", func(c *change) error {
 		// Two nodes may both find none. The second waits here and finds that of the first.
-		if _, _, err := c.clockRow(s.sql.ForUpdate("clock")); err != nil {
+		if _, err := c.readClock(s.sql.ForUpdate("clock")); err != nil {
 			return err
 		}
 		if keys, err = s.signingKeys(ctx, c.tx); err != nil {

@@ -106,6 +106,64 @@ func init() {
 			want(b, fmt.Sprint("jobs for ", has), len(b.claim(s, 10).Jobs), i)
 		}
 	})
+
+	add("a demand that nothing needs any more goes after a day, and one that is needed again does not", func(b *bench) {
+		label := func(v string) map[string]string { return map[string]string{"kind": v} }
+		for _, name := range []string{"kept", "left", "queued", "back"} {
+			b.task(name, needs(label(name)))
+		}
+		b.enqueue(belfry.NewJob{Task: "queued"})
+		edit := func(name string, labels map[string]string) {
+			b.Helper()
+			t := must(b.st.Task(b.ctx, "default", name))(b)
+			t.Needs.Labels = labels
+			must(b.st.UpdateTask(b.ctx, t))(b)
+		}
+		prune := func(after time.Duration, left int64) {
+			b.Helper()
+			b.clock.Move(after)
+			must(b.st.Prune(b.ctx))(b)
+			want(b, "demands", b.count(`select count(*) from demands`), left)
+		}
+		prune(0, 4)
+		edit("left", nil)
+		edit("back", nil)
+		prune(time.Minute, 4)
+		prune(23*time.Hour, 4)
+		edit("back", label("back")) // by its number from before
+		prune(2*time.Hour, 3)
+		ok(b, b.st.DeleteTask(b.ctx, "default", "queued"))
+		prune(25*time.Hour, 3)
+		prune(25*time.Hour, 2)
+		b.again() // nothing is remembered from before
+		edit("left", label("left"))
+		ids := []int64{b.enqueue(belfry.NewJob{Task: "left"}).ID, b.enqueue(belfry.NewJob{Task: "back"}).ID}
+		for i, name := range []string{"left", "back"} {
+			s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: name, Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"left", "back"},
+				Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: label(name)}}))(b)
+			wantJobs(b, "of "+name, b.claim(s, 10), ids[i])
+		}
+	})
+
+	add("a demand that came in the place of one that went is met", func(b *bench) {
+		b.task("t", needs(map[string]string{"a": "1"}))
+		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"},
+			Queues: map[string]int{"default": 10}, Has: belfry.Has{Labels: map[string]string{"a": "1", "b": "2"}}}))(b)
+		b.enqueue(belfry.NewJob{Task: "t"})
+		for _, j := range b.claim(s, 10).Jobs {
+			b.finish(s, j, belfry.OutcomeOK)
+		}
+		t := must(b.st.Task(b.ctx, "default", "t"))(b)
+		t.Needs.Labels = map[string]string{"b": "2"}
+		must(b.st.UpdateTask(b.ctx, t))(b)
+		for range 2 {
+			b.clock.Move(25 * time.Hour)
+			must(b.st.Prune(b.ctx))(b)
+		}
+		want(b, "demands", b.count(`select count(*) from demands`), 1)
+		b.enqueue(belfry.NewJob{Task: "t"})
+		want(b, "jobs", len(b.claim(s, 10).Jobs), 1)
+	})
 }
 
 // wantJobs fails unless a claim brought just these jobs, in this order.
