@@ -54,6 +54,7 @@ type WorkerInfo struct {
 	Kinds     []Kind         `json:"kinds" doc:"What it can run"`
 	Funcs     []string       `json:"funcs,omitempty" doc:"Names of the tasks it has Go handlers for"`
 	Queues    map[string]int `json:"queues" doc:"Queues it serves and its slots in each; 0: as many as the queue says"`
+	ByTicket  []string       `json:"by_ticket,omitempty" doc:"Those of its queues whose jobs it claims by the tickets of a broker"`
 	Version   string         `json:"version,omitempty"`
 	Has       Has            `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
 	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
@@ -253,6 +254,9 @@ func (w WorkerInfo) Validate() error {
 		if slots < 0 || slots > MaxConcurrency {
 			p.addf("queues."+name, slots, "is outside 0 to %d", MaxConcurrency)
 		}
+	}
+	if len(w.ByTicket) > len(w.Queues) {
+		p.addf("by_ticket", len(w.ByTicket), "has more entries than there are queues")
 	}
 	return p.err("worker")
 }

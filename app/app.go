@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -281,7 +283,8 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		return nil, nil, fmt.Errorf("register metrics: %w", err)
 	}
 	o := httpapi.Options{
-		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Attempts: a.store, Version: a.opt.Version, Logger: a.log,
+		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Attempts: a.store,
+		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Ready: a.ready,
 	}

@@ -116,7 +116,12 @@ func (w *Workers) Run(ctx context.Context) error {
 			}
 			only := len(served) == 0
 			running.Go(func() {
-				if err := one.Run(ctx); err != nil {
+				err := one.Run(ctx)
+				if belfry.CodeOf(err) == belfry.Invalid && !only {
+					w.Logger.Warn("queues that came later are not served", "queues", slices.Sorted(maps.Keys(fresh)), "error", err)
+					return
+				}
+				if err != nil {
 					mu.Lock()
 					failed = err
 					mu.Unlock()

@@ -52,6 +52,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	finish.Sandboxed.Outputs = []belfry.Output{left}
 	worker := filled[belfry.WorkerInfo]()
 	worker.Kinds = []belfry.Kind{belfry.KindHTTP}
+	remote := worker
+	remote.Remote = true
 	input := json.RawMessage(`{"x":1}`)
 	look := filled[belfry.LookQuery]()
 	look.Draft.Namespace = look.Namespace
@@ -275,7 +277,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.Health(ctx) }},
 		{[]any{"DatabaseHealth"}, filled[belfry.DatabaseHealth](),
 			func(ctx context.Context) (any, error) { return c.DatabaseHealth(ctx) }},
-		{[]any{"OpenSession", worker}, filled[belfry.Session](),
+		{[]any{"OpenSession", remote}, filled[belfry.Session](),
 			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
 		{[]any{"Claim", belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)}}, filled[belfry.Claim](),
 			func(ctx context.Context) (any, error) {

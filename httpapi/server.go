@@ -30,6 +30,10 @@ type Options struct {
 	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
 	PublicURL string   // where people reach this node; for messages of tests
 
+	// ByTicket are queues that have a broker. Workers claim their jobs by its
+	// tickets, and in no other way.
+	ByTicket []string
+
 	Metrics       http.Handler // served at /metrics; nil: there is no such path
 	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
 	Observe       func(Request)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +50,7 @@ func (s *Server) sessionRoutes() {
 		id: "session-open", method: http.MethodPost, path: "/v1/sessions", scope: belfry.ScopeWorker, created: true,
 		summary: "Begin a worker's session",
 		doc:     "A token for one namespace opens sessions for it alone.",
-	}, func(ctx context.Context, c *call, _ *struct{}, w belfry.WorkerInfo) (belfry.Session, error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, w belfry.WorkerInfo) (_ belfry.Session, err error) {
 		if own := c.token.Namespace; own != belfry.AnyNamespace || w.Namespace != "" {
 			ns, err := inNamespace(c.token, "namespace", w.Namespace)
 			if err != nil {
@@ -57,6 +59,9 @@ func (s *Server) sessionRoutes() {
 			w.Namespace = ns
 		}
 		w.Has, w.Remote = c.token.Label(w.Has), true
+		if w.Queues, err = s.atTheServer(w.Queues, w.ByTicket); err != nil {
+			return belfry.Session{}, err
+		}
 		session, err := s.service.OpenSession(ctx, w)
 		if err == nil {
 			s.sessions.put(session.ID, w.Namespace)
@@ -79,6 +84,12 @@ func (s *Server) sessionRoutes() {
 		req := belfry.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Wait: min(body.Wait, belfry.MaxClaimWait)}
 		if err := req.Validate(); err != nil {
 			return belfry.Claim{}, err
+		}
+		if len(req.Tickets) == 0 {
+			var err error
+			if req.Want, err = s.atTheServer(req.Want, nil); err != nil {
+				return belfry.Claim{}, err
+			}
 		}
 		claim, err := s.claim(ctx, req)
 		s.equip(ctx, in.ID, claim.Jobs)
@@ -148,6 +159,23 @@ func (s *Server) sessionRoutes() {
 		}
 		return none{}, s.service.CloseSession(ctx, in.ID)
 	})
+}
+
+// atTheServer leaves out queues whose jobs are claimed by tickets alone, unless
+// they are among those that the worker claims so.
+func (s *Server) atTheServer(queues map[string]int, byTicket []string) (map[string]int, error) {
+	kept, left := maps.Clone(queues), ""
+	for _, name := range s.opts.ByTicket {
+		if _, asked := queues[name]; asked && !slices.Contains(byTicket, name) {
+			delete(kept, name)
+			left = name
+		}
+	}
+	if left != "" && len(kept) == 0 {
+		return nil, belfry.InvalidField("queues", left, "has a broker, and its jobs are claimed by its tickets alone",
+			"start the worker with --brokers "+left+"=ADDRESS, as the nodes have it")
+	}
+	return kept, nil
 }
 
 // checkEach says what is wrong with the items of a batch, by their place in it.

@@ -53,7 +53,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	l.work, l.end = context.WithCancelCause(l.gone)
 	for queue := range w.options.Queues {
 		if _, ok := s.Queues[queue]; !ok {
-			w.log.Warn("queue does not exist and is not served", "queue", queue)
+			w.log.Warn("queue is not served: it does not exist, or its jobs are claimed by the tickets of a broker alone", "queue", queue)
 		}
 	}
 	for _, queue := range slices.Sorted(maps.Keys(s.Queues)) {

@@ -171,6 +171,12 @@ func (o Options) info() belfry.WorkerInfo {
 		Has:       o.Has,
 		TTL:       belfry.Duration(o.Lease),
 	}
+	for queue := range o.Queues {
+		if o.Doorbells[queue] != nil {
+			w.ByTicket = append(w.ByTicket, queue)
+		}
+	}
+	slices.Sort(w.ByTicket)
 	if h, ok := o.Executors[belfry.KindFunc].(*Handlers); ok {
 		w.Funcs = h.Names()
 	}
