@@ -60,7 +60,10 @@ func newPusher(t *testing.T, s *site, flags ...string) *pusher {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(content)
-	flags = append([]string{"--roles", "api,engine", "--artifacts", filepath.Join(s.dir, "artifacts")}, flags...)
+	if !slices.Contains(flags, "--roles") {
+		flags = append(flags, "--roles", "api,engine")
+	}
+	flags = append(flags, "--artifacts", filepath.Join(s.dir, "artifacts"))
 	p := &pusher{node: s.serve(flags...), file: file, size: int64(len(content)), digest: hex.EncodeToString(sum[:])}
 	p.secret = s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
 	marksMu.Lock()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,7 +15,8 @@ import (
 )
 
 func main() {
-	switch os.Args[2] {
+	what, _, _ := strings.Cut(os.Args[2], "-")
+	switch what {
 	case "report":
 		report()
 	case "fail":
@@ -29,6 +31,11 @@ func main() {
 		}
 		fmt.Println("lingers")
 		time.Sleep(time.Hour)
+	case "await": // a signal, and end well
+		signalled := make(chan os.Signal, 1)
+		signal.Notify(signalled, syscall.SIGUSR1)
+		fmt.Println("awaits")
+		<-signalled
 	case "sleep":
 		time.Sleep(time.Hour)
 	}
