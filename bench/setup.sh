@@ -4,6 +4,7 @@
 # the Node.js that graphile-worker runs on, which is newer than Debian's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. ../tools/install.sh
 
 missing=()
 have_postgres() {
@@ -18,18 +19,8 @@ have_postgres || missing+=(postgresql)
 command -v redis-server >/dev/null || missing+=(redis-server)
 command -v npm >/dev/null || missing+=(nodejs npm)
 
-if [ ${#missing[@]} -gt 0 ]; then
-	command -v apt-get >/dev/null || { echo "setup: install ${missing[*]}" >&2; exit 1; }
-	sudo=$([ "$(id -u)" = 0 ] || command -v sudo)
-	export DEBIAN_FRONTEND=noninteractive
-	$sudo apt-get update
-	$sudo apt-get install -y --no-install-recommends "${missing[@]}"
-fi
+install_packages "${missing[@]}"
 
-# node_modules is as the lock file says when npm left the same list behind.
 cd graphile
-if ! cmp -s package-lock.json node_modules/.belfry-lock; then
-	npm ci --no-audit --no-fund --ignore-scripts
-	cp package-lock.json node_modules/.belfry-lock
-fi
+install_npm
 echo "setup: the peers are ready"

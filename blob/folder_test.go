@@ -3,7 +3,6 @@ package blob_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -56,27 +54,13 @@ func serve(t *testing.T, path string, o blob.Options) served {
 	return served{Folder: f, path: path, url: o.URL, log: &log, stop: server.Close}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantCode(t *testing.T, err error, want belfry.Code) {
-	t.Helper()
-	if got := belfry.CodeOf(err); got != want {
-		t.Fatalf("got %q (%v), want %q", got, err, want)
-	}
-}
-
-func announce(body []byte) blob.Upload {
-	sum := sha256.Sum256(body)
-	return blob.Upload{Digest: hex.EncodeToString(sum[:]), Size: int64(len(body))}
-}
-
-// program is what most tests send.
-var program = []byte("\x7fELF and so on")
+// Short names for what the suite uses too.
+var (
+	must     = blobtest.Must
+	wantCode = blobtest.WantCode
+	announce = blobtest.Announce
+	program  = blobtest.Program
+)
 
 func (s served) put(t *testing.T, body []byte) blob.Upload {
 	t.Helper()
@@ -87,27 +71,6 @@ func (s served) put(t *testing.T, body []byte) blob.Upload {
 
 func (s served) file(digest string) string {
 	return filepath.Join(s.path, "sha256", digest[:2], digest)
-}
-
-func TestOnlyTheOwnerReadsAFolder(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("there are no such modes")
-	}
-	s := serve(t, filepath.Join(t.TempDir(), "a", "b"), blob.Options{})
-	up := s.put(t, program)
-	must(t, filepath.WalkDir(filepath.Dir(s.path), func(path string, d fs.DirEntry, err error) error {
-		must(t, err)
-		info, err := d.Info()
-		must(t, err)
-		if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; info.Mode().Perm() != want {
-			t.Errorf("%s: %v, want %v", path, info.Mode(), want)
-		}
-		return nil
-	}))
-	if _, err := os.Stat(s.file(up.Digest)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestLinksOutliveAProcessAndNotTheirKey(t *testing.T) {

@@ -7,28 +7,27 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+
+	"github.com/belfry-run/belfry/internal/procgroup"
 )
 
 // runGroup runs a program in a process group of its own, and kills all of it
-// when the context ends, and what is left of it when the program has ended.
+// when the context ends, and what is left of it when the program has ended. Its
+// order matters: see [procgroup].
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
-	// The kernel's promise to kill the program when its parent dies is made to
-	// the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = groupAttr()
+	cmd.SysProcAttr = procgroup.Attr()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	exited, reap := await(cmd)
+	exited, reap := procgroup.Await(cmd)
 	select {
 	case <-exited:
 	case <-ctx.Done():
-		killGroup(cmd.Process.Pid)
+		procgroup.Kill(cmd.Process.Pid, syscall.SIGKILL)
 		<-exited
 	}
-	killGroup(cmd.Process.Pid)
+	procgroup.Kill(cmd.Process.Pid, syscall.SIGKILL)
 	return reap()
 }
-
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the browser that the tests of pages are made with, if there is none.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../tools/install.sh"
 
 for name in "${BELFRY_CHROMIUM:-}" chromium chromium-browser google-chrome; do
 	if [ -n "$name" ] && found=$(command -v "$name"); then
@@ -12,7 +13,4 @@ if ! command -v apt-get >/dev/null; then
 	echo "setup: install Chromium, or name its program in BELFRY_CHROMIUM" >&2
 	exit 1
 fi
-sudo=$([ "$(id -u)" = 0 ] || command -v sudo)
-export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update
-$sudo apt-get install -y --no-install-recommends chromium
+install_packages chromium

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -323,9 +322,8 @@ func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
 func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 	for seed := range uint64(5) {
 		inBubbleNamed(t, "seed", seed, func(f *fixture) {
-			rnd := rand.New(rand.NewPCG(seed, 3))
-			var mu sync.Mutex
-			roll := func(n int) int { mu.Lock(); defer mu.Unlock(); return rnd.IntN(n) }
+			dice := newDice(seed, 3)
+			roll := dice.roll
 			var calm atomic.Bool
 			fault := func(ctx context.Context, _ string) error {
 				if !calm.Load() && roll(10) == 0 {
@@ -335,14 +333,7 @@ func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 			}
 			f.broker.Before, f.broker.After = fault, fault
 			d := f.byDoorbell()
-			f.broker.AddTask(belfry.Task{Name: "work", Retry: belfry.Retry{MaxAttempts: 100, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Second)}})
-			var running sync.Map
-			f.handle("work", func(ctx context.Context) error {
-				j, _ := worker.JobFrom(ctx)
-				if _, twice := running.LoadOrStore(j.ID, true); twice {
-					t.Errorf("job %d runs twice at the same time", j.ID)
-				}
-				defer running.Delete(j.ID)
+			f.handleTirelessly("work", func(ctx context.Context) error {
 				return sleepIn(ctx, time.Duration(roll(5000))*time.Millisecond)
 			})
 			stops := []func() error{f.serve(), f.serve(), f.serve()}
@@ -364,9 +355,7 @@ func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
 					}
 				}
 				d.mu.Lock()
-				mu.Lock()
-				rnd.Shuffle(len(d.messages), func(i, j int) { d.messages[i], d.messages[j] = d.messages[j], d.messages[i] })
-				mu.Unlock()
+				dice.shuffle(len(d.messages), func(i, j int) { d.messages[i], d.messages[j] = d.messages[j], d.messages[i] })
 				d.mu.Unlock()
 				pass(10 * time.Second)
 			}

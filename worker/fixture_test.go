@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -213,4 +214,41 @@ var errAway = belfry.Errorf(belfry.Unavailable, "the database is away")
 func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
 	t.Helper()
 	t.Run(fmt.Sprint(name, n), func(t *testing.T) { inBubble(t, test) })
+}
+
+// handleTirelessly adds a task that is tried until it succeeds, and fails the
+// test when two attempts of a job run at the same time.
+func (f *fixture) handleTirelessly(name string, do func(context.Context) error) {
+	f.Helper()
+	f.broker.AddTask(belfry.Task{Name: name, Retry: belfry.Retry{MaxAttempts: 100, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Second)}})
+	var running sync.Map
+	f.handle(name, func(ctx context.Context) error {
+		j, _ := worker.JobFrom(ctx)
+		if _, twice := running.LoadOrStore(j.ID, true); twice {
+			f.Errorf("job %d runs twice at the same time", j.ID)
+		}
+		defer running.Delete(j.ID)
+		return do(ctx)
+	})
+}
+
+// dice repeat themselves with their seed, and may be thrown by many.
+type dice struct {
+	mu  sync.Mutex
+	rnd *rand.Rand
+}
+
+func newDice(seed, what uint64) *dice { return &dice{rnd: rand.New(rand.NewPCG(seed, what))} }
+
+// roll is at least 0 and less than n.
+func (d *dice) roll(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rnd.IntN(n)
+}
+
+func (d *dice) shuffle(n int, swap func(i, j int)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rnd.Shuffle(n, swap)
 }

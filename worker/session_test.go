@@ -3,7 +3,6 @@ package worker_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -370,18 +369,13 @@ func TestAWorkerStopsWhileItsBrokerIsAway(t *testing.T) {
 func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
 	for seed := range uint64(10) {
 		inBubbleNamed(t, "seed", seed, func(f *fixture) {
-			rnd := rand.New(rand.NewPCG(seed, 7))
-			var mu sync.Mutex
-			roll := func(n int) int { mu.Lock(); defer mu.Unlock(); return rnd.IntN(n) }
-			calm, down := false, false
+			roll := newDice(seed, 7).roll
+			var calm, down atomic.Bool
 			fault := func(ctx context.Context, _ string) error {
-				mu.Lock()
-				quiet, away := calm, down
-				mu.Unlock()
 				switch {
-				case away:
+				case down.Load():
 					return errAway
-				case quiet:
+				case calm.Load():
 					return nil
 				}
 				switch roll(12) {
@@ -397,14 +391,7 @@ func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
 			}
 			f.broker.Before, f.broker.After = fault, fault
 			f.options.Prefetch = int(seed % 3)
-			f.broker.AddTask(belfry.Task{Name: "work", Retry: belfry.Retry{MaxAttempts: 100, Backoff: belfry.BackoffFixed, Delay: belfry.Duration(time.Second)}})
-			var running sync.Map
-			f.handle("work", func(ctx context.Context) error {
-				j, _ := worker.JobFrom(ctx)
-				if _, twice := running.LoadOrStore(j.ID, true); twice {
-					t.Errorf("job %d runs twice at the same time", j.ID)
-				}
-				defer running.Delete(j.ID)
+			f.handleTirelessly("work", func(ctx context.Context) error {
 				worker.Logger(ctx).Info("line")
 				_ = sleepIn(ctx, time.Duration(roll(60_000))*time.Millisecond)
 				return ctx.Err()
@@ -415,18 +402,12 @@ func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
 				ids = append(ids, f.broker.Enqueue(belfry.NewJob{Task: "work"}).ID)
 				pass(time.Duration(roll(10_000)) * time.Millisecond)
 				if roll(15) == 0 { // long enough to lose the session
-					mu.Lock()
-					down = true
-					mu.Unlock()
+					down.Store(true)
 					pass(time.Duration(20+roll(40)) * time.Second)
-					mu.Lock()
-					down = false
-					mu.Unlock()
+					down.Store(false)
 				}
 			}
-			mu.Lock()
-			calm = true
-			mu.Unlock()
+			calm.Store(true)
 			pass(30 * time.Minute)
 			for _, id := range ids {
 				f.wantState(id, belfry.JobSucceeded)

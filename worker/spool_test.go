@@ -58,30 +58,39 @@ func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	}
 }
 
-func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
-	t.Parallel()
+// afterDeath is the one attempt on record when a worker has died with what it
+// had noted, and another came back.
+func afterDeath(t *testing.T, note func(dead *Spool, session string, ref belfry.Ref) error) belfry.Finish {
+	t.Helper()
 	b, session, ref := claimed(t)
 	dir := t.TempDir()
 	dead := openSpool(t, dir)
 	check(t, dead.begin(session, ref))
+	check(t, note(dead, session, ref))
 	check(t, dead.Close()) // as the kernel does
 	comeBack(t, b, dir)
-	if as := b.Attempts(ref.JobID); len(as) != 1 || !as[0].Infra || as[0].Error != died || as[0].Lease != ref.Lease {
-		t.Errorf("%+v", as)
+	as := b.Attempts(ref.JobID)
+	if len(as) != 1 || as[0].Lease != ref.Lease {
+		t.Fatalf("%+v", as)
+	}
+	return as[0]
+}
+
+func TestAnAttemptOfADeadWorkerIsReportedByTheNext(t *testing.T) {
+	t.Parallel()
+	a := afterDeath(t, func(*Spool, string, belfry.Ref) error { return nil })
+	if !a.Infra || a.Error != died {
+		t.Errorf("%+v", a)
 	}
 }
 
 func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
 	t.Parallel()
-	b, session, ref := claimed(t)
-	dir := t.TempDir()
-	dead := openSpool(t, dir)
-	check(t, dead.begin(session, ref))
-	check(t, dead.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: []byte(`{"n":1}`)}))
-	check(t, dead.Close())
-	comeBack(t, b, dir)
-	if as := b.Attempts(ref.JobID); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK || string(as[0].Output) != `{"n":1}` {
-		t.Errorf("%+v", as)
+	a := afterDeath(t, func(dead *Spool, session string, ref belfry.Ref) error {
+		return dead.keep(session, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeOK, Output: []byte(`{"n":1}`)})
+	})
+	if a.Outcome != belfry.OutcomeOK || string(a.Output) != `{"n":1}` {
+		t.Errorf("%+v", a)
 	}
 }
 

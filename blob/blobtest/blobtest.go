@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -72,26 +71,17 @@ func some(name string, size int) ([]byte, blob.Upload) {
 	seed := sha256.Sum256([]byte(name))
 	b := make([]byte, size)
 	_, _ = rand.NewChaCha8(seed).Read(b) // never fails
-	return b, announce(b)
-}
-
-func announce(b []byte) blob.Upload {
-	sum := sha256.Sum256(b)
-	return blob.Upload{Digest: hex.EncodeToString(sum[:]), Size: int64(len(b))}
+	return b, Announce(b)
 }
 
 func (b *bench) ok(err error) {
 	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
+	Must(b.T, err)
 }
 
 func (b *bench) code(err error, want belfry.Code) {
 	b.Helper()
-	if got := belfry.CodeOf(err); got != want {
-		b.Fatalf("got %q (%v), want %q", got, err, want)
-	}
+	WantCode(b.T, err, want)
 }
 
 // put keeps bytes without a link.

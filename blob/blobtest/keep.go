@@ -44,7 +44,7 @@ func init() {
 				b.Errorf("%s: %v", name, err)
 			}
 		}
-		nothing := announce(nil)
+		nothing := Announce(nil)
 		b.code(b.Put(b.ctx, nothing, strings.NewReader("x")), belfry.Invalid)
 		b.code(b.Put(b.ctx, blob.Upload{Digest: up.Digest}, bytes.NewReader(nil)), belfry.Invalid)
 		b.empty()

@@ -2,8 +2,6 @@ package s3test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,26 +35,13 @@ func open(t *testing.T, place, options string) blob.Store {
 	return st
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantCode(t *testing.T, err error, want belfry.Code) {
-	t.Helper()
-	if got := belfry.CodeOf(err); got != want {
-		t.Fatalf("got %q (%v), want %q", got, err, want)
-	}
-}
-
-var program = []byte("\x7fELF and so on")
-
-func announce(body []byte) blob.Upload {
-	sum := sha256.Sum256(body)
-	return blob.Upload{Digest: hex.EncodeToString(sum[:]), Size: int64(len(body))}
-}
+// Short names for what the suite uses too.
+var (
+	must     = blobtest.Must
+	wantCode = blobtest.WantCode
+	announce = blobtest.Announce
+	program  = blobtest.Program
+)
 
 // strangerPuts writes an object as somebody else would, without a checksum of
 // our kind.

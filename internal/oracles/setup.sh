@@ -3,6 +3,7 @@
 # if there is none, Node.js; npm packages, as package-lock.json pins them, into node_modules in this folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. ../../tools/install.sh
 
 missing=()
 python="${BELFRY_PYTHON:-}"
@@ -15,17 +16,7 @@ fi
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 
-if [ ${#missing[@]} -gt 0 ]; then
-	command -v apt-get >/dev/null || { echo "setup: install ${missing[*]}" >&2; exit 1; }
-	sudo=$([ "$(id -u)" = 0 ] || command -v sudo)
-	export DEBIAN_FRONTEND=noninteractive
-	$sudo apt-get update
-	$sudo apt-get install -y --no-install-recommends "${missing[@]}"
-fi
+install_packages "${missing[@]}"
 
-# node_modules is as the lock file says when npm left the same list behind.
-if ! cmp -s package-lock.json node_modules/.belfry-lock; then
-	npm ci --no-audit --no-fund --ignore-scripts
-	cp package-lock.json node_modules/.belfry-lock
-fi
+install_npm
 echo "setup: the oracles are ready"

@@ -22,19 +22,34 @@ func (l *look) tcp(ctx context.Context) *reach.Fault {
 	if err != nil {
 		return reach.Misconfigured("tcp.expect", err)
 	}
-	leave, f := l.Turn(ctx, c.Address)
+	trip, conn, leave, f := l.connect(ctx, c.Address, c.Family)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	defer l.Arrive(trip)
-	conn, f := l.Open(ctx, trip, "tcp", c.Address, c.Family)
-	if f != nil {
-		return f
-	}
-	defer func() { _ = conn.Close() }()
 	return l.talk(ctx, trip, conn, want)
+}
+
+// connect opens a connection when it is the address's turn. What it took is told
+// and given back by leave.
+func (l *look) connect(ctx context.Context, address string, family belfry.IPFamily) (trip *reach.Trip, conn net.Conn, leave func(), f *reach.Fault) {
+	next, f := l.Turn(ctx, address)
+	if f != nil {
+		return nil, nil, nil, f
+	}
+	trip = l.Trip()
+	end := func() {
+		l.Arrive(trip)
+		next()
+	}
+	if conn, f = l.Open(ctx, trip, "tcp", address, family); f != nil {
+		end()
+		return nil, nil, nil, f
+	}
+	return trip, conn, func() {
+		_ = conn.Close()
+		end()
+	}, nil
 }
 
 func (l *look) talk(ctx context.Context, trip *reach.Trip, conn net.Conn, want *pattern) *reach.Fault {

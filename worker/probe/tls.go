@@ -23,18 +23,11 @@ func (l *look) tls(ctx context.Context) *reach.Fault {
 	if err != nil {
 		return reach.Misconfigured("tls.ca", err)
 	}
-	leave, f := l.Turn(ctx, c.Address)
+	trip, conn, leave, f := l.connect(ctx, c.Address, c.Family)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	defer l.Arrive(trip)
-	conn, f := l.Open(ctx, trip, "tcp", c.Address, c.Family)
-	if f != nil {
-		return f
-	}
-	defer func() { _ = conn.Close() }()
 	if c.StartTLS != "" {
 		trip.Enter(reach.StageTLS)
 		if err := startTLS(conn, c.StartTLS); err != nil {

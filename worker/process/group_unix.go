@@ -12,26 +12,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/belfry-run/belfry/internal/procgroup"
 )
 
 // runGroup runs a program in a process group of its own, stops all of it when
-// the context ends, and leaves nothing behind.
-//
-// Its order matters: the group is killed before the program is reaped (where
-// the system can tell the one from the other), because afterwards its number
-// may belong to somebody else.
+// the context ends, and leaves nothing behind. Its order matters: see
+// [procgroup].
 func runGroup(ctx context.Context, cmd *exec.Cmd, lost <-chan struct{}, grace time.Duration, mark string) error {
-	// The kernel's promise to kill the program when its parent dies is made to
-	// the thread that started it, so that thread must stay as long as it runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = groupAttr()
+	cmd.SysProcAttr = procgroup.Attr()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	exited, reap := await(cmd)
+	exited, reap := procgroup.Await(cmd)
 	awaitOrStop(ctx, cmd.Process.Pid, exited, lost, grace, mark)
-	killGroup(cmd.Process.Pid, syscall.SIGKILL)
+	procgroup.Kill(cmd.Process.Pid, syscall.SIGKILL)
 	killMarked(mark)
 	return reap()
 }
@@ -43,7 +40,7 @@ func awaitOrStop(ctx context.Context, pid int, exited, lost <-chan struct{}, gra
 		return
 	case <-ctx.Done():
 	}
-	killGroup(pid, syscall.SIGTERM)
+	procgroup.Kill(pid, syscall.SIGTERM)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -52,12 +49,10 @@ func awaitOrStop(ctx context.Context, pid int, exited, lost <-chan struct{}, gra
 	case <-timer.C:
 	case <-lost: // the next attempt may start any moment, there is no grace left
 	}
-	killGroup(pid, syscall.SIGKILL)
+	procgroup.Kill(pid, syscall.SIGKILL)
 	killMarked(mark)
 	<-exited
 }
-
-func killGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
 
 func signalOf(state *os.ProcessState) string {
 	status, ok := state.Sys().(syscall.WaitStatus)

@@ -1,4 +1,4 @@
-package notify
+package procgroup
 
 import (
 	"errors"
@@ -8,13 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func groupAttr() *syscall.SysProcAttr {
+// Attr is for a program that gets a group of its own and, on Linux, dies with
+// its parent.
+func Attr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// await closes exited when the program has ended, and leaves it unreaped: its
-// number still means its group.
-func await(cmd *exec.Cmd) (exited <-chan struct{}, reap func() error) {
+// Await closes exited when a program that was started has ended, and leaves it
+// unreaped, so that its number still means its group.
+func Await(cmd *exec.Cmd) (exited <-chan struct{}, reap func() error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
