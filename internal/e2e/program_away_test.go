@@ -32,7 +32,9 @@ func TestAServerThatWasAwayTakesNothingFromWorkersThatLived(t *testing.T) {
 		onEach(t, func(t *testing.T, s *site) {
 			flags := append(flags, "--listen", freePort(t))
 			p := newPusher(t, s, flags...)
-			p.outlivesAbsence(p.kill, func() { p.node = s.serve(append(flags, "--roles", "api,engine", "--artifacts", filepath.Join(s.dir, "artifacts"))...) })
+			p.outlivesAbsence(p.kill, func() {
+				p.node = s.serve(append(flags, "--roles", "api,engine", "--artifacts", filepath.Join(s.dir, "artifacts"))...)
+			})
 		})
 	})
 	t.Run("frozen", func(t *testing.T) {
