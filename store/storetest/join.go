@@ -86,23 +86,4 @@ func init() {
 		_, _, err = b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "late", ExpiresAt: Epoch})
 		wantCode(b, err, belfry.Invalid, "has passed")
 	})
-
-	add("join tokens that nobody can use any more are pruned after a month", func(b *bench) {
-		for _, t := range []belfry.JoinToken{{Name: "expired"}, {Name: "revoked", ExpiresAt: Epoch.Add(belfry.MaxJoinLife)}, {Name: "good", ExpiresAt: Epoch.Add(belfry.MaxJoinLife)}} {
-			made, _, err := b.st.CreateJoinToken(b.ctx, t)
-			ok(b, err)
-			if t.Name == "revoked" {
-				ok(b, b.st.RevokeJoinToken(b.ctx, made.ID))
-			}
-		}
-		b.clock.Move(30*24*time.Hour - time.Minute)
-		must(b.st.Prune(b.ctx))(b)
-		want(b, "within the month", len(must(b.st.JoinTokens(b.ctx))(b)), 3)
-		b.clock.Move(2 * time.Hour)
-		must(b.st.Prune(b.ctx))(b)
-		left := must(b.st.JoinTokens(b.ctx))(b)
-		if len(left) != 1 || left[0].Name != "good" {
-			b.Errorf("%+v", left)
-		}
-	})
 }
