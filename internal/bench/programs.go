@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -26,7 +28,8 @@ import (
 type Programs struct {
 	Workers []int         // processes of belfry worker beside one server, each with two slots
 	Probes  int           // jobs whose start is taken
-	Gap     time.Duration // between the due times of two of them; at most one for a worker at a time, so that slots are free
+	Lines   int           // of them at the same time, at most, and never more than workers
+	Ahead   time.Duration // how long before its due time a job is asked for
 }
 
 // Promised is what users of programs are promised.
@@ -137,6 +140,10 @@ func (f *fleet) prepare(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	return f.allServe(ctx, n)
+}
+
+func (f *fleet) allServe(ctx context.Context, n int) error {
 	return f.until(ctx, fmt.Sprintf("%d workers serve", n), func() (bool, error) {
 		ws, err := f.api.Workers(ctx, false)
 		return len(ws) == n, err
@@ -199,39 +206,50 @@ func (f *fleet) until(ctx context.Context, what string, holds func() (bool, erro
 	}
 }
 
-// startLags takes jobs that are due one after the other, and the first of each worker's apart: it fetches the program.
+// startLags takes jobs that are due one after the other, each when the one before it has ended, in as many lines as
+// there are workers up to a few: with two slots a worker, one is always free.
 func (f *fleet) startLags(ctx context.Context, p Programs) (q Quantiles, err error) {
-	first := time.Now().Add(2 * time.Second)
-	jobs := make([]belfry.NewJob, p.Probes)
-	for i := range jobs {
-		jobs[i] = belfry.NewJob{Task: "visit", DueAt: first.Add(time.Duration(i) * p.Gap)}
-	}
-	made, err := f.api.Enqueue(ctx, jobs)
-	if err != nil {
-		return q, err
-	}
-	var lags []time.Duration
-	for _, m := range made {
-		id := m.Job.ID
-		if err := f.until(ctx, fmt.Sprintf("job %d ends", id), func() (bool, error) {
-			j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
-			if err == nil && j.State != belfry.JobSucceeded && j.State.Final() {
-				err = fmt.Errorf("job %d is %s: %s", id, j.State, j.Error)
+	lines := min(len(f.workers), p.Lines)
+	lags, errs := make([][]time.Duration, lines), make([]error, lines)
+	var running sync.WaitGroup
+	for i := range lines {
+		running.Go(func() {
+			for len(lags[i]) < p.Probes/lines && errs[i] == nil && ctx.Err() == nil {
+				var lag time.Duration
+				lag, errs[i] = f.startLag(ctx, p.Ahead)
+				lags[i] = append(lags[i], lag)
 			}
-			return j.State == belfry.JobSucceeded, err
-		}); err != nil {
-			return q, err
-		}
-		as, err := f.api.Attempts(ctx, belfry.DefaultNamespace, id)
-		if err != nil {
-			return q, err
-		}
-		lags = append(lags, as[0].StartedAt.Sub(m.Job.DueAt))
+		})
 	}
-	return QuantilesOf(lags), nil
+	running.Wait()
+	return QuantilesOf(slices.Concat(lags...)), errors.Join(errs...)
 }
 
-// killOne kills the worker of a job that runs. Where there was only one, another takes its place at once.
+// startLag is from a job's due time until its worker begins it.
+func (f *fleet) startLag(ctx context.Context, ahead time.Duration) (time.Duration, error) {
+	made, err := f.api.Enqueue(ctx, []belfry.NewJob{{Task: "visit", DueAt: time.Now().Add(ahead)}})
+	if err != nil {
+		return 0, err
+	}
+	id := made[0].Job.ID
+	if err := f.until(ctx, fmt.Sprintf("job %d ends", id), func() (bool, error) {
+		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
+		if err == nil && j.State != belfry.JobSucceeded && j.State.Final() {
+			err = fmt.Errorf("job %d is %s: %s", id, j.State, j.Error)
+		}
+		return j.State == belfry.JobSucceeded, err
+	}); err != nil {
+		return 0, err
+	}
+	as, err := f.api.Attempts(ctx, belfry.DefaultNamespace, id)
+	if err != nil {
+		return 0, err
+	}
+	return as[0].StartedAt.Sub(made[0].Job.DueAt), nil
+}
+
+// killOne kills the worker of a job that runs. Another takes its place, at once where there was only one: it clears away
+// what the dead one has left.
 func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
 	made, err := f.api.Enqueue(ctx, []belfry.NewJob{{Task: "stay"}})
 	if err != nil {
@@ -255,12 +273,12 @@ func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
 	}
 	killed := time.Now()
 	f.workers[worker].kill()
-	if len(f.workers) == 1 {
+	alone := len(f.workers) == 1
+	if alone {
 		if err := f.work(); err != nil {
 			return 0, err
 		}
 	}
-	delete(f.workers, worker)
 	err = f.until(ctx, "the second attempt runs", func() (bool, error) {
 		j, err := f.api.Job(ctx, belfry.DefaultNamespace, id)
 		again = j.ClaimedAt.Sub(killed)
@@ -269,6 +287,12 @@ func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
 	if err == nil {
 		_, err = f.api.CancelJobs(ctx, belfry.DefaultNamespace, belfry.Selection{IDs: []int64{id}})
 	}
+	if err == nil && !alone {
+		if err = f.work(); err == nil {
+			err = f.allServe(ctx, len(f.workers)-1)
+		}
+	}
+	delete(f.workers, worker)
 	return again, err
 }
 

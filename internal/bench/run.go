@@ -62,7 +62,7 @@ func Long() Options {
 		Running: 1000, TTLs: []time.Duration{2 * time.Second, 30 * time.Second},
 		Horizon: Steady{For: time.Minute, Slice: 10 * time.Second, Backlog: 5000}, Holds: Horizons,
 		Watch:    Watch{Monitors: 10_000, Every: time.Minute, Hosts: 100, Warm: time.Minute, For: 3 * time.Minute, Away: 3 * time.Minute, Back: 90 * time.Second},
-		Programs: Programs{Workers: []int{1, 10, 100}, Probes: 300, Gap: 250 * time.Millisecond},
+		Programs: Programs{Workers: []int{1, 10, 100}, Probes: 300, Lines: 10, Ahead: 500 * time.Millisecond},
 		Past:     10_000_000, Days: 10, Now: 50_000,
 	}
 }

@@ -84,7 +84,7 @@ func options() (bench.Options, error) {
 		return nil
 	})
 	flag.IntVar(&o.Programs.Probes, "program-probes", o.Programs.Probes, "programs whose start is taken")
-	flag.DurationVar(&o.Programs.Gap, "program-gap", o.Programs.Gap, "time between two of them")
+	flag.IntVar(&o.Programs.Lines, "program-lines", o.Programs.Lines, "of them at the same time, at most")
 	flag.IntVar(&o.Past, "past", o.Past, "finished jobs in a history")
 	flag.IntVar(&o.Days, "days", o.Days, "days over which they ended")
 	flag.Parse()
