@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +62,7 @@ func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	}
 	if err := db.ready(ctx, o.KeepSchema); err != nil {
 		db.pool.Close()
-		return nil, translate(err)
+		return nil, db.unopened(err)
 	}
 	st := store.New(db, o.Options)
 	if err := st.Prepare(ctx); err != nil {
@@ -77,7 +79,19 @@ func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	}
 	defer db.pool.Close()
 	from, to, err = db.migrate(ctx, false)
-	return from, to, translate(err)
+	return from, to, db.unopened(err)
+}
+
+// unopened says besides which server it is that does not answer: nobody tries
+// again, and the address may be the mistake.
+func (db *DB) unopened(err error) error {
+	var away *belfry.Error
+	if err = translate(err); !errors.As(err, &away) || away.Code != belfry.Unavailable {
+		return err
+	}
+	c := db.pool.Config().ConnConfig
+	return coded(belfry.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message),
+		"check the address, and that the server runs there")
 }
 
 // DB is a pool of connections.

@@ -136,7 +136,7 @@ func TestBadServersAreRefusedWithTheWayOut(t *testing.T) {
 	_, err = postgres.Open(t.Context(), strings.Replace(dsn, "?", "_nowhere?", 1), postgres.Options{})
 	wantCode(t, err, belfry.Unavailable)
 	_, err = postgres.Open(t.Context(), "postgres://u:secret@127.0.0.1:1/x?sslmode=disable", postgres.Options{})
-	wantCode(t, err, belfry.Unavailable, "cannot be reached")
+	wantCode(t, err, belfry.Unavailable, `"x" at 127.0.0.1:1`, "cannot be reached")
 }
 
 func TestTextsThatPostgresCannotKeepAreTheCallersFault(t *testing.T) {

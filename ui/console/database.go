@@ -60,7 +60,7 @@ func (d databaseData) Numbers(p *page) []stat {
 		first.Note, first.Link = "in "+d.ReadyQueue, p.Link("queues", d.ReadyQueue)
 	}
 	all := []stat{
-		newStat("On disk", bytesText(d.Size), "", "", ""), first,
+		newStat("On disk", belfry.SizeText(d.Size), "", "", ""), first,
 		newStat("Schedules late by", d.since(d.DueAt), "", "", d.tone("schedules")),
 		newStat("History goes back", d.since(d.OldestAt), "of "+spanText(d.Retention.Age), "", d.tone("history")),
 	}
@@ -76,8 +76,8 @@ func (d databaseData) Numbers(p *page) []stat {
 	}
 	if f := d.File; f != nil {
 		all = append(all,
-			newStat("Write-ahead log", bytesText(f.WAL), "", "", d.tone("write-ahead log")),
-			newStat("Free within the file", bytesText(f.Free*f.PageSize), "used before it grows", "", ""))
+			newStat("Write-ahead log", belfry.SizeText(f.WAL), "", "", d.tone("write-ahead log")),
+			newStat("Free within the file", belfry.SizeText(f.Free*f.PageSize), "used before it grows", "", ""))
 	}
 	return all
 }

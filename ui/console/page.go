@@ -119,7 +119,7 @@ func (p *page) fail(err error) {
 	p.status = p.c.opt.Status(err)
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		err = belfry.Errorf(belfry.TooLarge, "the form is over its limit of %s", bytesText(big.Limit))
+		err = belfry.Errorf(belfry.TooLarge, "the form is over its limit of %s", belfry.SizeText(big.Limit))
 		p.status = p.c.opt.Status(err)
 	}
 	if belfry.CodeOf(err) == belfry.Internal {

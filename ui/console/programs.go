@@ -180,7 +180,7 @@ func (d programData) Settings() []pair {
 	pairs := []pair{
 		{"Arguments", strings.Join(g.Args, " ")}, {"Environment", strings.Join(env, "\n")}, {"Secrets", strings.Join(secrets, "\n")},
 		{"Standard input", g.Stdin}, {"Network", network}, {"Needs of a worker", strings.Join(needs, ", ")},
-		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", bytesText(l.Memory), l.CPU, numberText(l.Processes), bytesText(l.Disk))},
+		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", belfry.SizeText(l.Memory), l.CPU, numberText(l.Processes), belfry.SizeText(l.Disk))},
 		{"Queue", d.Queue}, {"Timeout", spanText(d.Timeout)},
 	}
 	return slices.DeleteFunc(pairs, func(f pair) bool { return f.Value == "" })

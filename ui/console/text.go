@@ -14,7 +14,7 @@ import (
 // funcs are what all templates may call besides the methods of [page]. Each is
 // a plain function of its arguments.
 var funcs = template.FuncMap{
-	"number": func(n any) string { return numberText(whole(n)) }, "count": countText, "bytes": bytesText, "percent": percentText,
+	"number": func(n any) string { return numberText(whole(n)) }, "count": countText, "bytes": belfry.SizeText, "percent": percentText,
 	"span":    func(d any) string { return spanText(whole(d)) },
 	"latency": func(d any) string { return latencyText(whole(d)) },
 	"join":    strings.Join, "words": words, "short": short,
@@ -52,19 +52,6 @@ func countText(n int) string {
 		return "over " + numberText(belfry.CountLimit)
 	}
 	return numberText(n)
-}
-
-// bytesText writes a size in its largest fitting unit.
-func bytesText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, i := float64(n), 0
-	for f >= 1024 && i < len(units)-1 {
-		f, i = f/1024, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + units[i]
 }
 
 // percentText writes a ratio, and never rounds up to all.

@@ -48,29 +48,17 @@ func (n *running) why() string {
 	case n.over:
 		return fmt.Sprintf("killed because it left more than %d bytes or %d files in BELFRY_OUTPUT_DIR (limits.output_size, limits.outputs)", l.OutputSize, l.Outputs)
 	case n.result.TmpOver:
-		return fmt.Sprintf("killed because it left more than %s in its TMPDIR (limits.disk)", bytesText(l.Disk))
+		return fmt.Sprintf("killed because it left more than %s in its TMPDIR (limits.disk)", belfry.SizeText(l.Disk))
 	case n.result.OOM:
-		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", bytesText(l.Memory), text)
+		return fmt.Sprintf("ran out of memory: it may use %s (limits.memory); %s", belfry.SizeText(l.Memory), text)
 	case n.result.PIDsRefused > 0:
 		return fmt.Sprintf("%s, after it wanted more than %d processes and threads (limits.processes)", text, l.Processes)
 	case n.result.Signal == "SIGSYS":
 		return text + ": it made a system call that the sandbox forbids"
 	case n.result.Signal == "SIGXFSZ":
-		return fmt.Sprintf("%s: a file grew over %s (the larger of limits.disk and limits.output_size)", text, bytesText(max(l.Disk, l.OutputSize)))
+		return fmt.Sprintf("%s: a file grew over %s (the larger of limits.disk and limits.output_size)", text, belfry.SizeText(max(l.Disk, l.OutputSize)))
 	}
 	return text
-}
-
-func bytesText(n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
 
 // sandboxed is what people and the record get to see of a run.
