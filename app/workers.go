@@ -109,7 +109,7 @@ func (w *Workers) Run(ctx context.Context) error {
 			one, err := worker.New(worker.Options{
 				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
 				Queues: fresh, Doorbells: brokers.doorbells(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
-				Grace: graceOf(w.Config), Logger: w.Logger,
+				Grace: graceOf(w.Config), Poll: w.poll(), Logger: w.Logger,
 			})
 			if err != nil {
 				return fmt.Errorf("start worker: %w", err)
@@ -156,6 +156,15 @@ func (w *Workers) brokers(ctx context.Context) (Brokers, error) {
 		return nil, errors.Join(err, brokers.Close())
 	}
 	return brokers, nil
+}
+
+// poll is how long a claim waits. One from elsewhere is a request, of which a
+// fleet that has nothing to do need not make one a second each.
+func (w *Workers) poll() time.Duration {
+	if w.node {
+		return 0 // the worker's default
+	}
+	return 5 * time.Second
 }
 
 // graceOf is the worker's way to say none at all.
