@@ -72,12 +72,30 @@ func (b *Tab) Type(selector, text string) {
 	b.Call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// Until waits until an expression is true of the page. The test's deadline
-// ends it.
+// Until waits until an expression is true of the page, or of the page that it
+// goes on to by itself. The test's deadline ends it.
 func (b *Tab) Until(expression string) {
 	b.T.Helper()
-	var yes bool
-	b.Eval(`new Promise(done => { const look = () => { if (`+expression+`) done(true); else setTimeout(look, 20); }; look(); })`, &yes)
+	for {
+		var answer struct{ ExceptionDetails json.RawMessage }
+		err := b.ask("Runtime.evaluate", map[string]any{"awaitPromise": true, "expression": `new Promise(done => {
+			const look = () => {
+				let yes = false;
+				try { yes = ` + expression + ` } catch {} // what it asks for is not there yet
+				if (yes) done(true); else setTimeout(look, 20);
+			};
+			look();
+		})`}, &answer)
+		if answer.ExceptionDetails != nil { // it is none at all
+			b.T.Fatalf("%s: %s", expression, answer.ExceptionDetails)
+		}
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "destroyed") {
+			b.T.Fatalf("%s: %v", expression, err)
+		}
+	}
 }
 
 // Text is what a person reads of the first element that a selector finds.

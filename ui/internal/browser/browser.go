@@ -4,6 +4,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -59,6 +60,14 @@ func Open(t *testing.T) *Tab {
 // Call asks the browser, and reads the answer into result.
 func (b *Tab) Call(method string, params, result any) {
 	b.T.Helper()
+	if err := b.ask(method, params, result); err != nil {
+		b.T.Fatalf("%s: %v", method, err)
+	}
+}
+
+// ask is Call that answers what the browser refuses.
+func (b *Tab) ask(method string, params, result any) error {
+	b.T.Helper()
 	b.calls++
 	m := map[string]any{"id": b.calls, "method": method}
 	if b.session != "" {
@@ -76,14 +85,14 @@ func (b *Tab) Call(method string, params, result any) {
 			continue
 		}
 		if e.Error != nil {
-			b.T.Fatalf("%s: %s", method, e.Error.Message)
+			return errors.New(e.Error.Message)
 		}
 		if result != nil {
 			if err := json.Unmarshal(e.Result, result); err != nil {
 				b.T.Fatalf("%s: %v", method, err)
 			}
 		}
-		return
+		return nil
 	}
 }
 
