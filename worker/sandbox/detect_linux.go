@@ -120,7 +120,8 @@ func (s *Sandbox) try(ctx context.Context, layers []Layer) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	spec := Spec{Argv: []string{"/trial"}, Dir: "/", Network: !slices.Contains(layers, LayerNamespaces)}
-	spec.Limits = spec.Limits.withDefaults()
+	// It writes next to nothing, and a mount would outlive a worker that is killed meanwhile.
+	spec.Limits = Limits{Tmp: -1}.withDefaults()
 	_, said, err := s.start(ctx, spec, plan{layers: layers}, true)
 	if err == nil && len(said.Broken) > 0 {
 		err = errors.New(strings.Join(said.Broken, "; "))
