@@ -48,7 +48,7 @@ var monitorKinds = []belfry.Kind{
 }
 
 // monitorsPerPage is so few because each has its bars.
-const monitorsPerPage = 50
+const monitorsPerPage = 25
 
 type monitorsData struct {
 	Filter   belfry.MonitorFilter
