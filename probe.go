@@ -109,52 +109,6 @@ type WebSocket struct {
 	Expect  string            `json:"expect,omitempty" doc:"Regular expression (RE2) that a message must match within the timeout"`
 }
 
-// PageCheck looks at a part of a document and remembers how it was.
-type PageCheck struct {
-	URL     string            `json:"url" doc:"http or https"`
-	Headers map[string]string `json:"headers,omitempty"`
-	MaxBody int               `json:"max_body,omitempty" doc:"Bytes read of a document; default: 5 MiB; at most 64 MiB"`
-
-	CSS      string `json:"css,omitempty" doc:"Selector of the elements to look at; all that match"`
-	XPath    string `json:"xpath,omitempty" doc:"Instead of css"`
-	JSONPath string `json:"json_path,omitempty" doc:"Instead of css, for JSON: a path such as .items[0].price, in jq's language"`
-
-	IgnoreCSS  []string `json:"ignore_css,omitempty" doc:"Elements that are taken out first"`
-	Ignore     []string `json:"ignore,omitempty" doc:"Regular expressions (RE2); what they match is taken out of the text"`
-	Mask       []string `json:"mask,omitempty" enum:"numbers,dates" doc:"What is replaced by a sign that it was there"`
-	KeepMarkup bool     `json:"keep_markup,omitempty" doc:"Compare the elements with their attributes; default: their text"`
-
-	Baseline     PageBaseline `json:"baseline,omitempty" enum:"pinned,rolling" doc:"What a version is compared with: the one that was accepted, or the one before; default: rolling"`
-	AllowEmpty   bool         `json:"allow_empty,omitempty" doc:"No text is a text like others; default: it fails"`
-	Confirm      Duration     `json:"confirm,omitempty" doc:"A change counts when it is still there after so long; default: 10s; negative: at once"`
-	KeepVersions int          `json:"keep_versions,omitempty" doc:"Texts kept; the list of versions is kept beyond them; default: 50; at most 1000"`
-}
-
-// PageBaseline is what a version of a page is compared with.
-type PageBaseline string
-
-// A pinned baseline stays until somebody accepts another version.
-const (
-	BaselinePinned  PageBaseline = "pinned"
-	BaselineRolling PageBaseline = "rolling"
-)
-
-// Secret is text that is never shown: it is written and not read.
-type Secret string
-
-// Redacted stands for a secret where one is shown. Saved again, it means the
-// one that is there.
-const Redacted Secret = "(kept secret)"
-
-func (s Secret) String() string { return string(s.redacted()) }
-
-func (s Secret) redacted() Secret {
-	if s == "" {
-		return ""
-	}
-	return Redacted
-}
-
 // Limits of probes.
 const (
 	MaxConditions   = 50
@@ -236,16 +190,6 @@ func (h HTTP) withDefaults() HTTP {
 		h.ExpectStatus = []string{"200-299"}
 	}
 	return h
-}
-
-func (g PageCheck) withDefaults() PageCheck {
-	g.MaxBody = or(g.MaxBody, DefaultMaxPage)
-	g.Baseline = or(g.Baseline, BaselineRolling)
-	if g.Confirm = or(g.Confirm, DefaultRecheck); g.Confirm < 0 {
-		g.Confirm = -Duration(time.Second) // any is as good
-	}
-	g.KeepVersions = or(g.KeepVersions, DefaultVersions)
-	return g
 }
 
 // validateKind says what is wrong with the settings of a kind.
@@ -358,46 +302,6 @@ func (a HTTPAuth) validate() error {
 		p.add("cert", "", "and key belong together", "give the PEM of both")
 	}
 	return p.err("auth")
-}
-
-func (g PageCheck) validate() error {
-	var p problems
-	checkURL(&p, "url", g.URL, "http", "https")
-	checkHeaders(&p, g.Headers)
-	checkBody(&p, g.MaxBody)
-	ways := 0
-	for _, way := range []string{g.CSS, g.XPath, g.JSONPath} {
-		if way != "" {
-			ways++
-		}
-	}
-	if ways > 1 {
-		p.add("css", g.CSS, "and xpath and json_path cannot stand beside each other", "keep one of them, or none for the whole text")
-	}
-	if g.JSONPath != "" && (len(g.IgnoreCSS) > 0 || g.KeepMarkup) {
-		p.add("json_path", g.JSONPath, "is for JSON, where ignore_css and keep_markup mean nothing", "")
-	}
-	for i, text := range g.Ignore {
-		checkRegexp(&p, fmt.Sprintf("ignore[%d]", i), text)
-	}
-	for i, mask := range g.Mask {
-		if mask != "numbers" && mask != "dates" {
-			p.add(fmt.Sprintf("mask[%d]", i), mask, "is not a mask", "one of numbers, dates")
-		}
-	}
-	if g.Baseline != BaselinePinned && g.Baseline != BaselineRolling {
-		p.add("baseline", string(g.Baseline), "is not a baseline", "one of pinned, rolling")
-	}
-	if g.Confirm > Duration(time.Hour) {
-		p.addf("confirm", g.Confirm, "is over 1h")
-	}
-	if g.KeepVersions < 1 || g.KeepVersions > 1000 {
-		p.addf("keep_versions", g.KeepVersions, "is outside 1 to 1000")
-	}
-	if n := len(g.IgnoreCSS) + len(g.Ignore); n > MaxConditions {
-		p.addf("ignore", n, "has, with ignore_css, more than %d entries", MaxConditions)
-	}
-	return p.err("page")
 }
 
 func (t TCP) validate() error {
@@ -540,60 +444,4 @@ func (t Task) given() []Kind {
 		}
 	}
 	return kinds
-}
-
-// Redacted is the task as it is shown: without its secrets.
-func (t Task) Redacted() Task {
-	if t.HTTP == nil || t.HTTP.Auth == nil {
-		return t
-	}
-	h := *t.HTTP
-	a := *h.Auth
-	a.Password, a.Bearer, a.Key = a.Password.redacted(), a.Bearer.redacted(), a.Key.redacted()
-	h.Auth = &a
-	t.HTTP = &h
-	return t
-}
-
-// KeepSecrets puts back the secrets of old where a task that was shown is
-// saved again. One that asks another host gets none: who may edit a task would
-// else have its secrets sent to a place of their own.
-func (t Task) KeepSecrets(old Task) Task {
-	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil || !t.HTTP.sameGoal(*old.HTTP) {
-		return t
-	}
-	h := *t.HTTP
-	a := *h.Auth
-	a.Password, a.Bearer, a.Key = a.Password.kept(old.HTTP.Auth.Password), a.Bearer.kept(old.HTTP.Auth.Bearer), a.Key.kept(old.HTTP.Auth.Key)
-	h.Auth = &a
-	t.HTTP = &h
-	return t
-}
-
-// CheckSecrets refuses a task that has [Redacted] for a secret: what was shown
-// of another one does not hold it.
-func (t Task) CheckSecrets() error {
-	if t.HTTP == nil || t.HTTP.Auth == nil {
-		return nil
-	}
-	var p problems
-	for field, s := range map[string]Secret{"http.auth.password": t.HTTP.Auth.Password, "http.auth.bearer": t.HTTP.Auth.Bearer, "http.auth.key": t.HTTP.Auth.Key} {
-		if s == Redacted {
-			p.add(field, string(s), "stands for a secret that is kept, and none is", "write the secret itself; one is kept only while the request goes to the same place")
-		}
-	}
-	return p.err("secrets")
-}
-
-// sameGoal reports that a request goes to whom the other one went, and that who
-// answers proves it at least as well.
-func (h HTTP) sameGoal(old HTTP) bool {
-	return hostOf(Secret(h.URL)) == hostOf(Secret(old.URL)) && h.Proxy == old.Proxy && h.ServerName == old.ServerName && h.CA == old.CA && (old.SkipVerify || !h.SkipVerify)
-}
-
-func (s Secret) kept(old Secret) Secret {
-	if s == Redacted {
-		return old
-	}
-	return s
 }

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -228,12 +226,6 @@ func (d monitorData) OutcomeChart() *chart {
 	return d.padded(c)
 }
 
-var phaseNames = []string{"look-up", "connect", "TLS", "first byte", "transfer"}
-
-func phaseValues(p belfry.Phases) []belfry.Duration {
-	return []belfry.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Transfer}
-}
-
 // PhasesChart is where the time of good checks went, on the mean.
 func (d monitorData) PhasesChart() *chart {
 	c := chart{Title: "Where the time went, on the mean", Kind: "stacked", Unit: "ms", X: "When", Series: phaseNames}
@@ -272,85 +264,6 @@ func (d monitorData) PhasesChart() *chart {
 	return d.padded(c)
 }
 
-type resultsData struct {
-	monitorHead
-	Results belfry.Page[belfry.CheckResult]
-	Outcome belfry.CheckOutcome
-}
-
-func monitorResults(p *page) error {
-	ctx, name := p.r.Context(), p.r.PathValue("name")
-	d := resultsData{monitorHead: monitorHead{At: "results"}, Outcome: belfry.CheckOutcome(p.Query("outcome"))}
-	err := p.together(
-		get(&d.V, func() (belfry.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
-		get(&d.Results, func() (belfry.Page[belfry.CheckResult], error) {
-			return p.api.Results(ctx, belfry.ResultFilter{
-				Paging: belfry.Paging{Limit: resultsPerPage, Cursor: p.Query("cursor")}, Namespace: p.Namespace, Monitor: name, Outcome: d.Outcome,
-			})
-		}),
-	)
-	if err != nil {
-		return err
-	}
-	return p.show("monitor-results", d)
-}
-
-// OutcomeTabs are the views of results.
-func (p *page) OutcomeTabs(d resultsData) []tab {
-	tabs := []tab{newTab("All", p.Here("outcome", "", "cursor", ""), d.Outcome == "", "")}
-	for _, o := range []belfry.CheckOutcome{belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError} {
-		tabs = append(tabs, newTab(outcomeWords[o], p.Here("outcome", o, "cursor", ""), d.Outcome == o, ""))
-	}
-	return tabs
-}
-
-var outcomeWords = map[belfry.CheckOutcome]string{
-	belfry.CheckOK: "Good", belfry.CheckDegraded: "Degraded", belfry.CheckFail: "Failed", belfry.CheckError: "Not made",
-}
-
-// OutcomeChip is what a check came to.
-func (p *page) OutcomeChip(o belfry.CheckOutcome) chip {
-	c := newChip(o)
-	if o == belfry.CheckError {
-		c = newChip("stale")
-	}
-	c.Word = strings.ToLower(outcomeWords[o])
-	return c
-}
-
-// Cause is what was wrong, in words.
-func (p *page) Cause(code belfry.CheckCode) string {
-	if text, is := causes[code]; is {
-		return text
-	}
-	return words(code)
-}
-
-var causes = map[belfry.CheckCode]string{
-	belfry.CodeDNSNotFound: "no such name", belfry.CodeDNSTimeout: "the name server did not answer", belfry.CodeDNSFailed: "the name was not found out",
-	belfry.CodeConnectRefused: "connection refused", belfry.CodeConnectTimeout: "no connection in time", belfry.CodeConnectFailed: "no connection",
-	belfry.CodeTLSHandshake: "TLS failed", belfry.CodeTLSTimeout: "TLS took too long", belfry.CodeTLSExpired: "the certificate has expired",
-	belfry.CodeTLSExpiring: "the certificate expires soon", belfry.CodeTLSName: "the certificate is for another name", belfry.CodeTLSUntrusted: "nobody trusts the certificate",
-	belfry.CodeWrite: "the request was not taken", belfry.CodeFirstByte: "no answer in time", belfry.CodeProtocol: "not the protocol",
-	belfry.CodeStatus: "another status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirects in a circle",
-	belfry.CodeBodyTimeout: "the answer did not end in time", belfry.CodeBodyTooLarge: "the answer is too large", belfry.CodeBodyBroken: "the answer broke off",
-	belfry.CodeExpect: "another answer", belfry.CodeAssertion: "a condition does not hold", belfry.CodeLoss: "packets were lost", belfry.CodeTimeout: "too slow",
-	belfry.CodeMissed: "no call in time", belfry.CodeReported: "it said so itself", belfry.CodeSelectorMissing: "the selector finds nothing", belfry.CodeEmpty: "no text",
-	belfry.CodeBlocked: "the address may not be reached", belfry.CodeUnsupported: "the worker cannot do this", belfry.CodeConfig: "the settings cannot work",
-	belfry.CodeLost: "the worker was lost", belfry.CodeLate: "begun too late", belfry.CodeNetwork: "the worker is cut off", belfry.CodeInternal: "a fault of ours",
-}
-
-// Phases are the parts of a latency, in words.
-func (p *page) Phases(ph belfry.Phases) string {
-	var parts []string
-	for i, v := range phaseValues(ph) {
-		if v > 0 {
-			parts = append(parts, phaseNames[i]+" "+latencyText(v))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 type monitorAlertsData struct {
 	monitorHead
 	alertLog
@@ -369,160 +282,6 @@ func monitorAlerts(p *page) error {
 		return err
 	}
 	return p.show("monitor-alerts", d)
-}
-
-type monitorSettingsData struct {
-	monitorHead
-	Groups []factGroup
-	Badges []badge
-	Beats  []beatCall
-	Beat   string
-}
-
-// factGroup is a part of a thing's settings in words.
-type factGroup struct {
-	Title string
-	Facts []fact
-}
-
-// badge is a picture of one fact for pages elsewhere.
-type badge struct{ Name, Src, Markdown, HTML string }
-
-// beatCall is a way to call a heartbeat.
-type beatCall struct{ When, Curl string }
-
-func monitorSettings(p *page) error {
-	v, err := p.api.Monitor(p.r.Context(), p.Namespace, p.r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	d := monitorSettingsData{monitorHead: monitorHead{V: v, At: "settings"}, Groups: monitorFacts(v)}
-	if v.Public {
-		for _, kind := range []string{"status", "uptime", "latency"} {
-			path := "/badge/" + url.PathEscape(v.Namespace) + "/" + url.PathEscape(v.Name) + "/" + kind + ".svg"
-			full := p.c.base(p.r) + path
-			d.Badges = append(d.Badges, badge{kind, p.c.prefix + path, fmt.Sprintf("![%s of %s](%s)", kind, v.Name, full), fmt.Sprintf(`<img src="%s" alt="%s of %s">`, full, kind, v.Name)})
-		}
-	}
-	if v.Beat != "" {
-		d.Beat = p.c.base(p.r) + v.Beat
-		d.Beats = []beatCall{
-			{"It went well. GET, HEAD and POST do the same", "curl -fsS -m 10 --retry 5 " + quote(d.Beat)},
-			{"It begins. What does not end in time is then a failure, and how long it took is known", "curl -fsS -m 10 " + quote(d.Beat+"/start")},
-			{"It failed", "curl -fsS -m 10 " + quote(d.Beat+"/fail")},
-			{"With its exit code, after a command", "backup; curl -fsS -m 10 " + d.Beat + "/$?"},
-			{"With what it said", "backup 2>&1 | tail -c 10000 | curl -fsS -m 10 --data-binary @- " + quote(d.Beat+"/log")},
-			{"Runs that overlap are told apart by an id of their own", "curl -fsS -m 10 " + quote(d.Beat+"/start?rid=run-42")},
-		}
-	}
-	return p.show("monitor-settings", d)
-}
-
-// monitorFacts are the settings of a monitor in words.
-func monitorFacts(v belfry.MonitorView) []factGroup {
-	m := v.Monitor
-	var look, when, verdict, tell factGroup
-	look.Title, when.Title, verdict.Title, tell.Title = "What is looked at", "When", "When it is down or up", "Who is told"
-	add := func(g *factGroup, is bool, name, format string, args ...any) {
-		if is {
-			g.Facts = append(g.Facts, fact{name, fmt.Sprintf(format, args...)})
-		}
-	}
-	add(&look, true, "Kind", "%s", m.Kind())
-	add(&look, true, "Target", "%s", targetText(m))
-	checkFacts(&look, m, add)
-	add(&look, len(m.Check.Conditions) > 0, "Must hold", "%s", strings.Join(m.Check.Conditions, "\n"))
-	add(&look, len(m.Check.Warnings) > 0, "Should hold", "%s", strings.Join(m.Check.Warnings, "\n"))
-	add(&look, m.Heartbeat == nil, "Timeout", "%s", spanText(m.Check.Timeout))
-	add(&when, m.Every > 0 && m.Heartbeat == nil, "Checked", "every %s", spanText(m.Every))
-	add(&when, m.Every > 0 && m.Heartbeat != nil, "A call is to come", "every %s", spanText(m.Every))
-	for _, r := range m.Rules {
-		add(&when, true, "Rule", "%s, %s", r, m.Zone)
-	}
-	if h := m.Heartbeat; h != nil {
-		add(&when, true, "Grace", "a call may be late by %s", spanText(h.Grace))
-		add(&when, h.MaxRuntime > 0, "Longest run", "%s", spanText(h.MaxRuntime))
-	}
-	add(&when, len(m.Within) > 0, "Only within", "%s", strings.Join(m.Within, ", "))
-	add(&when, len(m.Blackout) > 0, "Not within", "%s", strings.Join(m.Blackout, ", "))
-	add(&verdict, true, "Down", "%s", threshold(m.Confirm.Failures, "failure", "failures", m.Confirm.For, "failing"))
-	add(&verdict, m.Heartbeat == nil && m.Confirm.Retry > 0, "A failure is looked at again", "after %s", spanText(m.Confirm.Retry))
-	add(&verdict, true, "Up again", "%s", threshold(m.Recover.Passes, "good check", "good checks", m.Recover.For, "passing"))
-	add(&verdict, !m.Flap.Off, "Flapping", "when %d %% of the last checks changed; over below %d %%", m.Flap.High, m.Flap.Low)
-	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, countOf(m.Slow.Checks, "check", "checks"), latencyText(m.Slow.AtLeast))
-	add(&verdict, m.Heartbeat == nil, "Stale", "when %s in a row could not be made", countOf(m.StaleAfter, "check", "checks"))
-	add(&tell, true, "Muted", "%s", yesNo(m.Muted, "yes: nobody is told anything", "no: who is told say the alert rules"))
-	add(&tell, len(m.DependsOn) > 0, "Depends on", "%s: while one of them is down, nobody is told of this one", strings.Join(m.DependsOn, ", "))
-	add(&tell, true, "Badges", "%s", yesNo(m.Public, "can be seen by everyone", "are not public"))
-	return []factGroup{look, when, verdict, tell}
-}
-
-func yesNo(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
-}
-
-func threshold(n int, one, many string, span belfry.Duration, doing string) string {
-	var parts []string
-	if n > 0 {
-		parts = append(parts, "after "+countOf(n, one, many+" in a row"))
-	}
-	if span > 0 {
-		parts = append(parts, "after "+doing+" for "+spanText(span))
-	}
-	return strings.Join(parts, " and ")
-}
-
-// checkFacts are the settings of a kind that matter to people.
-func checkFacts(g *factGroup, m belfry.Monitor, add func(g *factGroup, is bool, name, format string, args ...any)) {
-	c := m.Check
-	switch {
-	case c.HTTP != nil:
-		h := c.HTTP
-		add(g, true, "Good status", "%s", strings.Join(h.ExpectStatus, ", "))
-		add(g, h.ExpectBody != "", "Body matches", "%s", h.ExpectBody)
-		for _, name := range sortedKeys(h.Headers) {
-			add(g, true, "Header", "%s: %s", name, h.Headers[name])
-		}
-		if a := h.Auth; a != nil {
-			add(g, a.User != "", "Signs in", "as %s, with a password that is kept secret", a.User)
-			add(g, a.Bearer != "", "Signs in", "with a bearer token that is kept secret")
-			add(g, a.Key != "", "Signs in", "with a certificate whose key is kept secret")
-		}
-		add(g, h.SkipVerify, "Certificate", "any is accepted")
-		add(g, h.MaxRedirects != belfry.DefaultMaxRedirects, "Redirects", "%s", yesNo(h.MaxRedirects < 0, "not followed", fmt.Sprintf("at most %d", h.MaxRedirects)))
-	case c.Page != nil:
-		g2 := c.Page
-		add(g, g2.CSS != "", "Selector", "%s", g2.CSS)
-		add(g, g2.XPath != "", "XPath", "%s", g2.XPath)
-		add(g, g2.JSONPath != "", "JSON path", "%s", g2.JSONPath)
-		add(g, len(g2.IgnoreCSS) > 0, "Left out", "%s", strings.Join(g2.IgnoreCSS, "\n"))
-		add(g, len(g2.Ignore) > 0, "Ignored", "%s", strings.Join(g2.Ignore, "\n"))
-		add(g, len(g2.Mask) > 0, "Masked", "%s", strings.Join(g2.Mask, ", "))
-		add(g, true, "Compared with", "%s", yesNo(g2.Baseline == belfry.BaselinePinned, "the version that was accepted", "the version before"))
-		add(g, g2.Confirm > 0, "A change counts", "when it is still there after %s", spanText(g2.Confirm))
-		add(g, true, "Texts kept", "%d", g2.KeepVersions)
-	case c.DNS != nil:
-		add(g, c.DNS.Server != "", "Asks", "%s", c.DNS.Server)
-		add(g, len(c.DNS.Expect) > 0, "Answers", "%s%s", strings.Join(c.DNS.Expect, "\n"), yesNo(c.DNS.Exact, "\nand no others", ""))
-	case c.TLS != nil:
-		add(g, c.TLS.WarnDays > 0, "Degraded", "when a certificate ends within %d days", c.TLS.WarnDays)
-		add(g, c.TLS.FailDays > 0, "Fails", "when a certificate ends within %d days", c.TLS.FailDays)
-		add(g, c.TLS.StartTLS != "", "Asks for TLS by", "%s", c.TLS.StartTLS)
-	case c.TCP != nil:
-		add(g, c.TCP.Send != "", "Sends", "%s", c.TCP.Send)
-		add(g, c.TCP.Expect != "", "Answer matches", "%s", c.TCP.Expect)
-	case c.Ping != nil:
-		add(g, true, "Requests", "%d, of which %d %% may be lost", c.Ping.Count, c.Ping.MaxLoss)
-	case c.GRPC != nil:
-		add(g, c.GRPC.Service != "", "Service", "%s", c.GRPC.Service)
-		add(g, c.GRPC.Plaintext, "TLS", "none")
-	case c.WebSocket != nil:
-		add(g, c.WebSocket.Send != "", "Sends", "%s", c.WebSocket.Send)
-		add(g, c.WebSocket.Expect != "", "Message matches", "%s", c.WebSocket.Expect)
-	}
 }
 
 // MonitorHead is what the tabs of a monitor's pages are made of.

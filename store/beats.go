@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Beat takes a call of a heartbeat's URL.
+func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
+	// Looked up by a reader first: who tries keys is not to hold up writers.
+	if err := s.db.Read(ctx, func(tx Tx) error {
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from monitors where beat_key = $1`, strings.ToLower(key))
+		if err == nil && n == 0 {
+			err = noBeat()
+		}
+		return err
+	}); err != nil {
+		s.hears(ctx, err)
+		return out, err
+	}
+	err = s.write(ctx, "beat", func(c *change) error {
+		row, found, err := first(ctx, c.tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where m.beat_key = $1`+s.sql.ForUpdate("m"), strings.ToLower(key))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return noBeat()
+		}
+		env, err := c.surroundings(row)
+		if err != nil {
+			return err
+		}
+		call.Message, _ = belfry.CleanText(call.Message, belfry.MaxCheckMessage)
+		call.RunID, _ = belfry.CleanText(call.RunID, 128)
+		before := row.state
+		if err := c.applyJudgement(&row, belfry.Beat(row.Monitor, row.state, call, env, c.now), nil); err != nil {
+			return err
+		}
+		out = belfry.Beaten{Monitor: row.Name, Status: row.state.Status()}
+		if res, is := beatResult(before, row.state, call, c.now); is {
+			return c.writeResults([]resultRow{resultRowOf(row.ID, res)})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func noBeat() error {
+	return belfry.Errorf(belfry.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+}
+
+// beatResult is the row of a call that says how it went, or of one that only
+// logs.
+func beatResult(before, after belfry.MonitorState, call belfry.Call, now time.Time) (checked, bool) {
+	o := checked{Observation: belfry.Observation{At: now, Measure: belfry.Measure{Outcome: belfry.CheckOK, Message: call.Message}}}
+	switch {
+	case call.Kind == belfry.CallStart:
+		return o, false
+	case call.Kind == belfry.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
+		o.Outcome, o.Code, o.Message = belfry.CheckFail, belfry.CodeReported, after.LastMessage
+	}
+	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
+		o.Latency = belfry.Duration(now.Sub(before.StartedAt))
+	}
+	return o, true
+}

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/belfry-run/belfry"
+)
+
+// checkCycle refuses a cycle that names what is not there, or itself.
+func (c *change) checkCycle(t belfry.Task) error {
+	if t.Cycle == nil {
+		return nil
+	}
+	names := make([]taskName, len(t.Cycle.Members))
+	for i, m := range t.Cycle.Members {
+		names[i] = taskName{t.Namespace, m.Task}
+	}
+	there, err := c.tasksByName(names)
+	if err != nil {
+		return err
+	}
+	for i, m := range t.Cycle.Members {
+		field := fmt.Sprintf("cycle.members[%d].task", i)
+		member, ok := there[taskName{t.Namespace, m.Task}]
+		switch {
+		case m.Task == t.Name:
+			return belfry.InvalidField(field, m.Task, "is the cycle itself", "")
+		case !ok:
+			return belfry.InvalidField(field, m.Task, "is not a task in namespace "+t.Namespace, "create it first, or apply both in one file")
+		case member.Cycle == nil:
+			continue
+		}
+		within, err := c.within(t, m.Task)
+		if err != nil {
+			return err
+		}
+		if within {
+			return belfry.InvalidField(field, m.Task, "is a cycle that has this one for a member", "")
+		}
+	}
+	return nil
+}
+
+// within reports that a cycle is a member of another, or of one of its members.
+func (c *change) within(t belfry.Task, other string) (bool, error) {
+	seen := map[string]bool{}
+	for level := []string{other}; len(level) > 0; {
+		names := make([]taskName, len(level))
+		for i, name := range level {
+			names[i] = taskName{t.Namespace, name}
+		}
+		tasks, err := c.tasksByName(names)
+		if err != nil {
+			return false, err
+		}
+		level = nil
+		for _, inner := range tasks {
+			if inner.Cycle == nil {
+				continue
+			}
+			for _, m := range inner.Cycle.Members {
+				if m.Task == t.Name {
+					return true, nil
+				}
+				if !seen[m.Task] {
+					seen[m.Task] = true
+					level = append(level, m.Task)
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// freeMember refuses to delete a task that a cycle has for a member.
+func (c *change) freeMember(t belfry.Task) error {
+	users, err := collect(c.ctx, c.tx, c.s.scanTask, `
+		select `+taskColumns+`
+		from tasks
+		where namespace = $1 and kind = 'cycle' and doc like $2
+		order by name`, t.Namespace, `%"task":"`+t.Name+`"%`)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if u.Cycle != nil && slices.ContainsFunc(u.Cycle.Members, func(m belfry.Member) bool { return m.Task == t.Name }) {
+			return belfry.Errorf(belfry.Conflict, "task %q is a member of cycle %q", t.Name, u.Name).WithHint("take it out of the cycle first")
+		}
+	}
+	_, err = c.tx.Exec(c.ctx, `delete from member_timing where task_id = $1`, t.ID)
+	return err
+}
+
+// membersFirst is the order in which tasks come behind those that they have for
+// members, as far as that goes.
+func membersFirst(all []belfry.Task) []int {
+	return orderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
+		if all[i].Cycle != nil {
+			for _, m := range all[i].Cycle.Members {
+				names = append(names, all[i].Namespace+"/"+m.Task)
+			}
+		}
+		return names
+	})
+}

@@ -1,0 +1,422 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// cycleBatch bounds the cycles that begin in one transaction.
+const cycleBatch = 50
+
+// StartCycles begins cycles whose jobs are ready. Every node may call it at the
+// same time. The job of a cycle waits for its members from then on: no worker
+// has it, and nothing about it is kept in any process.
+func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error) {
+	err = s.write(ctx, "start cycles", func(c *change) error {
+		out = belfry.Promoted{Now: c.now}
+		rows, err := collect(ctx, c.tx, scanReady(), selectReady+`
+			where kind = 'cycle' and state = 'ready' and queue not in (select name from queues where paused_at > 0)
+			order by ready_at
+			limit $1`+s.sql.SkipLocked("jobs"), cycleBatch)
+		if err != nil {
+			return err
+		}
+		if out.Jobs = len(rows); out.Jobs == 0 {
+			return nil
+		}
+		if err := c.lockCycles(); err != nil {
+			return err
+		}
+		for _, j := range rows {
+			if err := c.startCycle(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (c *change) startCycle(j jobRow) error {
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{j.TaskID})
+	if err != nil {
+		return err
+	}
+	task, ok := tasks[j.TaskID]
+	if !ok || task.Cycle == nil {
+		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "its task is no cycle any more")}}, true)
+	}
+	run := belfry.CycleRun{
+		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, At: j.Nominal, StartedAt: c.now,
+		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []belfry.MemberResult{},
+	}
+	if j.Trigger == belfry.TriggerCycle {
+		above, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`, j.ID)
+		if err != nil {
+			return err
+		}
+		if found {
+			run.Depth = above.Depth + 1
+		}
+	}
+	if _, err := c.tx.Exec(c.ctx, `update jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
+		return err
+	}
+	if _, err := c.tx.Exec(c.ctx, `insert into cycle_runs (job_id, task_id, doc) values ($1, $2, $3)`, j.ID, j.TaskID, text(run)); err != nil {
+		return err
+	}
+	if run.Depth > belfry.MaxCycleDeep {
+		return c.endCycle(run, belfry.Settlement{State: belfry.JobFailed, Reason: belfry.ReasonNoRetry, Error: fmt.Sprintf("it is a cycle within more than %d others", belfry.MaxCycleDeep)})
+	}
+	return c.advance(run)
+}
+
+func scanRun(rows Rows) (r belfry.CycleRun, err error) { return r, rows.Scan(scanDoc{&r}) }
+
+// lockCycles lets one transaction at a time take cycles further. Those that
+// share members lock the timings of these in any order, and would wait for each
+// other.
+func (c *change) lockCycles() error {
+	lock := c.sql.ForUpdate("member_timing")
+	if lock == "" {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `select task_id from member_timing where task_id = 0`+lock)
+	return err
+}
+
+// advance takes a cycle as far as it goes in this transaction: members that are
+// left out are passed over, until one runs, or has to wait for another cycle,
+// or none is left.
+func (c *change) advance(run belfry.CycleRun) error {
+	for {
+		if i := run.Position(); i < len(run.Members) {
+			t, found, err := c.lockTiming(run.Namespace, run.Members[i].Task)
+			if err != nil {
+				return err
+			}
+			if t.StartedAt, err = c.sinceSet(t.StartedAt); err != nil {
+				return err
+			}
+			if t.CycleAt, err = c.sinceSet(t.CycleAt); err != nil {
+				return err
+			}
+			turn := run.Next(func(string) belfry.MemberTiming { return t.MemberTiming }, c.now)
+			if turn.Wait != 0 {
+				if loop, err := c.waitsFor(turn.Wait, run.JobID); err != nil {
+					return err
+				} else if loop {
+					turn.Skip, turn.Wait = "it runs around this cycle, and each would wait for the other", 0
+				}
+			}
+			switch {
+			case !found && turn.Skip == "":
+				turn.Skip, turn.Wait = "there is no such task any more", 0
+			case turn.Wait != 0:
+				run.Current, run.MemberJob, run.WaitsFor = turn.Member.Task, 0, turn.Wait
+				return c.saveRun(run, t.taskID)
+			}
+			if turn.Skip == "" {
+				return c.runMember(run, turn, t)
+			}
+			run.Results = append(run.Results, belfry.MemberResult{Task: turn.Member.Task, State: belfry.MemberSkipped, Reason: turn.Skip})
+			run.Current, run.MemberJob, run.WaitsFor = "", 0, 0
+			continue
+		}
+		return c.endCycle(run, run.End(c.now))
+	}
+}
+
+// sinceSet is an instant as it will be when somebody has made up for a clock
+// that was set a moment ago, as [change.shiftClock] does. Whoever settles a
+// member does not do that himself: he has locks that others wait for who do.
+func (c *change) sinceSet(t time.Time) (time.Time, error) {
+	if t.IsZero() {
+		return t, nil
+	}
+	by, err := c.clockSet()
+	if by > 0 && t.Before(c.now.Add(-by/2)) || by < 0 && t.After(c.now) {
+		t = t.Add(by)
+	}
+	return t, err
+}
+
+// waitsFor reports that a job ends only after another one, because it is a
+// cycle that the other is a part of. Cycles that have each other for members
+// are refused when they are saved, but one that was edited under way goes on as
+// it began.
+func (c *change) waitsFor(job, other int64) (bool, error) {
+	for range 10 * belfry.MaxCycleDeep {
+		if job == other {
+			return true, nil
+		}
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`, job)
+		if err != nil || !found {
+			return false, err
+		}
+		job = max(run.MemberJob, run.WaitsFor) // it has one of them
+	}
+	return false, nil
+}
+
+// holdMember keeps cycles from running a member while a job of it that was
+// brought back does. It answers false if a cycle runs it.
+func (c *change) holdMember(j jobRow) (bool, error) {
+	n, err := c.tx.Exec(c.ctx, `
+		insert into member_timing (task_id, running_job, turn_at)
+		values ($1, $2, $3)
+		on conflict (task_id) do update
+		set running_job = excluded.running_job, turn_at = excluded.turn_at
+		where member_timing.running_job = 0`, j.TaskID, j.ID, micros(c.now))
+	return n == 1, err
+}
+
+// saveRun writes the progress of a cycle.
+func (c *change) saveRun(run belfry.CycleRun, waitsForTask int64) error {
+	if run.WaitsFor == 0 {
+		waitsForTask = 0
+	}
+	_, err := c.tx.Exec(c.ctx, `update cycle_runs set member_job = $2, waits_for_task = $3, doc = $4 where job_id = $1`, run.JobID, run.MemberJob, waitsForTask, text(run))
+	return err
+}
+
+// runMember writes the job of the member whose turn it is, and with it that no
+// other cycle may.
+func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) error {
+	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{t.taskID})
+	if err != nil {
+		return err
+	}
+	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", 1)
+	if err != nil {
+		return err
+	}
+	m := turn.Member
+	j := c.newJob(ids[0], belfry.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
+	j.Trigger, j.DueAt = belfry.TriggerCycle, belfry.Micro(turn.At)
+	j.State = stateFor(j.DueAt.After(c.now))
+	if _, err := c.insertJobs([]*insertion{{jobRow: j}}); err != nil {
+		return err
+	}
+	if _, err := c.tx.Exec(c.ctx, `update member_timing set running_job = $2, turn_at = $3 where task_id = $1`, t.taskID, j.ID, micros(j.DueAt)); err != nil {
+		return err
+	}
+	run.Current, run.MemberJob, run.TurnAt, run.WaitsFor = m.Task, j.ID, j.DueAt, 0
+	return c.saveRun(run, 0)
+}
+
+// memberEnd is a job of a member that has ended for good.
+type memberEnd struct {
+	jobID, taskID int64
+	state         belfry.JobState
+	attempts      int
+	claimedAt     time.Time
+	error         string
+}
+
+// membersEnded goes on with the cycles whose members ended, and with those that
+// waited for one of these. The timing of a member is written here, when it
+// succeeded, and nowhere else.
+func (c *change) membersEnded(ends []memberEnd) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
+	for _, e := range ends {
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`+c.sql.ForUpdate("cycle_runs"), e.jobID)
+		if err != nil {
+			return err
+		}
+		if e.state == belfry.JobSucceeded {
+			if err := c.memberSucceeded(e, run); err != nil {
+				return err
+			}
+		}
+		if _, err := c.tx.Exec(c.ctx, `update member_timing set running_job = 0 where task_id = $1 and running_job = $2`, e.taskID, e.jobID); err != nil {
+			return err
+		}
+		if found {
+			run.Results = append(run.Results, resultOfMember(run, e, c.now))
+			run.Current, run.MemberJob = "", 0
+			if err := c.advance(run); err != nil {
+				return err
+			}
+		}
+		if err := c.goOnWaiting(e.taskID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memberSucceeded writes when the run of a member began that succeeded: with
+// its first attempt, however long it waited for a worker after its turn.
+func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
+	began := micros(e.claimedAt)
+	if e.attempts > 1 {
+		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from attempts where job_id = $1 order by number limit 1`, e.jobID)
+		if err != nil {
+			return err
+		}
+		if found {
+			began = earliest
+		}
+	}
+	turn, _, err := first(c.ctx, c.tx, scanInt, `select turn_at from member_timing where task_id = $1 and running_job = $2`, e.taskID, e.jobID)
+	if err != nil {
+		return err
+	}
+	// What is in attempts does not follow a clock that is set; the turn does.
+	began = min(max(began, turn), micros(c.now))
+	// Zero for a cycle that was asked for, and for a member that was redriven.
+	// Of a clock that was set back meanwhile, the start knows and this does not.
+	cycle := min(micros(run.At), began)
+	_, err = c.tx.Exec(c.ctx, `
+		insert into member_timing (task_id, started_at, cycle_at, succeeded_at)
+		values ($1, $2, $3, $4)
+		on conflict (task_id) do update
+		set started_at = excluded.started_at, cycle_at = excluded.cycle_at, succeeded_at = excluded.succeeded_at`,
+		e.taskID, began, cycle, micros(c.now))
+	return err
+}
+
+func resultOfMember(run belfry.CycleRun, e memberEnd, now time.Time) belfry.MemberResult {
+	r := belfry.MemberResult{Task: run.Current, State: belfry.MemberOK, JobID: e.jobID, Attempts: e.attempts, StartedAt: e.claimedAt, EndedAt: now}
+	if e.attempts > 1 { // its attempts before count too
+		r.StartedAt = run.TurnAt
+	}
+	switch {
+	case e.state == belfry.JobFailed:
+		r.State, r.Error = belfry.MemberFailed, e.error
+	case e.state != belfry.JobSucceeded:
+		r.State, r.Reason = belfry.MemberSkipped, "its job was "+string(e.state)
+		if slices.Contains(run.Skip, run.Current) {
+			r.Reason = "left out by " + run.SkippedBy
+		}
+	}
+	return r
+}
+
+// goOnWaiting goes on with cycles that waited until another one was done with a
+// member.
+func (c *change) goOnWaiting(task int64) error {
+	runs, err := collect(c.ctx, c.tx, scanRun, `
+		select doc
+		from cycle_runs
+		where waits_for_task > 0 and waits_for_task = $1
+		order by job_id`+c.sql.ForUpdate("cycle_runs"), task)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if err := c.advance(run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endCycle ends the job of a cycle. Its progress goes, and what came of its
+// members is the job's output.
+func (c *change) endCycle(run belfry.CycleRun, s belfry.Settlement) error {
+	if _, err := c.tx.Exec(c.ctx, `delete from cycle_runs where job_id = $1`, run.JobID); err != nil {
+		return err
+	}
+	rows, err := c.lockJobs([]int64{run.JobID})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	s.DueAt = rows[0].DueAt
+	if err := c.tellCycle(run, rows[0].Job, s); err != nil {
+		return err
+	}
+	return c.end([]ending{{row: rows[0], settled: s, fin: belfry.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
+}
+
+// tellCycle tells of a cycle once: its summary to those who want it, and to the
+// others, if it failed, that it did.
+func (c *change) tellCycle(run belfry.CycleRun, j belfry.Job, s belfry.Settlement) error {
+	n, any := belfry.CycleEndedNotice(run, c.now)
+	if !any {
+		return nil
+	}
+	n.Tags = j.Tags
+	if err := c.route(n, 0); err != nil || s.State != belfry.JobFailed {
+		return err
+	}
+	r, err := c.rulesOf(n.Namespace)
+	if err != nil {
+		return err
+	}
+	failed := n
+	failed.Type, failed.Title = belfry.NoticeJobFailed, "Cycle "+run.Cycle+" failed: "+s.Error
+	rest := slices.DeleteFunc(slices.Clone(r.all), func(rule belfry.AlertRule) bool { return rule.Fits(n) })
+	for _, d := range belfry.Route(failed, rest, r.quiet, c.now) {
+		if err := c.insertAlert(failed, d, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandonCycles ends what is under way of cycles whose jobs were ended from
+// outside: their progress goes, and the member that runs is asked to end.
+func (c *change) abandonCycles(ids []int64, note string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := c.lockCycles(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`+c.sql.ForUpdate("cycle_runs"), id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		if _, err := c.tx.Exec(c.ctx, `delete from cycle_runs where job_id = $1`, id); err != nil {
+			return err
+		}
+		if run.MemberJob == 0 {
+			continue
+		}
+		rows, err := c.lockJobs([]int64{run.MemberJob})
+		if err != nil {
+			return err
+		}
+		if err := c.cancelRows(rows, belfry.ReasonCanceled, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followCycles does what the ends of jobs mean for cycles.
+func (c *change) followCycles(ends []ending) error {
+	var members []memberEnd
+	var cycles []int64
+	note := ""
+	for _, e := range ends {
+		if !e.settled.State.Final() {
+			continue
+		}
+		if e.row.Kind == belfry.KindCycle {
+			cycles, note = append(cycles, e.row.ID), "its cycle ended: "+e.settled.Note
+		}
+		if e.row.Trigger == belfry.TriggerCycle {
+			members = append(members, memberEnd{e.row.ID, e.row.TaskID, e.settled.State, e.row.Attempt, e.row.ClaimedAt, e.settled.Error})
+		}
+	}
+	if err := c.abandonCycles(cycles, note); err != nil {
+		return err
+	}
+	return c.membersEnded(members)
+}

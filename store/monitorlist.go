@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+func monitorWhere(f belfry.MonitorFilter) (*where, int, error) {
+	w, limit, err := nameWhere(f.Namespace, f.Paging)
+	if err != nil {
+		return nil, 0, err
+	}
+	if f.Status != "" {
+		w.and("status = ?", string(f.Status))
+	}
+	if f.Kind != "" {
+		w.and("kind = ?", string(f.Kind))
+	}
+	if f.Tag != "" {
+		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	if f.Search != "" {
+		if len(f.Search) > belfry.MaxMonitorSearch {
+			return nil, 0, belfry.InvalidField("search", strconv.Itoa(len(f.Search)), fmt.Sprintf("has more than %d bytes", belfry.MaxMonitorSearch), "")
+		}
+		w.and("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Search))
+	}
+	return w, limit, nil
+}
+
+// CountMonitors counts what a filter finds. It looks at no more monitors than
+// it counts, but where a filter leaves most of them out.
+func (s *Store) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (out belfry.MonitorCount, err error) {
+	f.Paging = belfry.Paging{}
+	w, _, err := monitorWhere(f)
+	if err != nil {
+		return out, err
+	}
+	out.Statuses = map[belfry.Status]int{}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		type line struct {
+			status belfry.Status
+			n      int
+		}
+		lines, err := collect(ctx, tx, func(r Rows) (l line, err error) { return l, r.Scan(&l.status, &l.n) }, `
+			select status, count(*)
+			from (select status from monitors where `+w.sql()+` limit `+strconv.Itoa(belfry.CountLimit+1)+`) counted
+			group by status`, w.args...)
+		for _, l := range lines {
+			out.Statuses[l.status] += l.n
+			out.Count += l.n
+		}
+		return err
+	})
+	if out.More = out.Count > belfry.CountLimit; out.More {
+		out.Count = belfry.CountLimit
+	}
+	return out, err
+}
+
+// Monitors lists monitors by namespace and name.
+func (s *Store) Monitors(ctx context.Context, f belfry.MonitorFilter) (p belfry.Page[belfry.MonitorView], err error) {
+	w, limit, err := monitorWhere(f)
+	if err != nil {
+		return p, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		rows, err := collect(ctx, tx, s.scanMonitor, `
+			select `+monitorColumns+`
+			from monitors m
+			where `+w.sql()+`
+			order by namespace, name
+			limit `+strconv.Itoa(limit+1), w.args...)
+		all := make([]belfry.MonitorView, len(rows))
+		for i, r := range rows {
+			all[i] = r.view()
+		}
+		p = page(all, limit, func(v belfry.MonitorView) string { return encodeCursor(v.Namespace, v.Name) })
+		return err
+	})
+	return p, err
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// PauseMonitor stops a monitor, until an instant or, if it is zero, until it is
+// resumed. Time that is paused does not count for uptime.
+func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (out belfry.MonitorView, err error) {
+	if len(reason) > belfry.MaxDescription {
+		return out, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	}
+	err = s.write(ctx, "pause monitor", func(c *change) error {
+		if !until.IsZero() && !until.After(c.now) {
+			return belfry.InvalidField("until", until.Format(time.RFC3339), "has passed", "leave it out to pause until it is resumed")
+		}
+		row, err := s.monitor(ctx, c.tx, namespace, name, false)
+		if err != nil {
+			return err
+		}
+		if row.Heartbeat == nil {
+			if _, err := c.pauseSchedule(namespace, belfry.OwnedName(name), reason); err != nil {
+				return err
+			}
+		}
+		if row, err = s.monitor(ctx, c.tx, namespace, name, true); err != nil {
+			return err
+		}
+		if err := c.withdrawAdded(row, belfry.ReasonPaused, "monitor paused: "+reason); err != nil {
+			return err
+		}
+		if err := c.applyJudgement(&row, belfry.PauseMonitor(row.Monitor, row.state, belfry.Micro(until), belfry.ActorOf(ctx), reason, c.now), nil); err != nil {
+			return err
+		}
+		out = row.view()
+		return c.audit("pause", "monitor", namespace, name, reason, nil, nil)
+	})
+	return out, err
+}
+
+// withdrawAdded ends the checks that verdicts have asked for while the schedule
+// of a monitor was being stopped. They are written under the monitor's lock, so
+// whoever has got it at last sees all of them. Those that somebody holds are
+// not waited for, because a check that ends holds its job when it comes for its
+// monitor: such a job runs, or ends when it is claimed.
+func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string) error {
+	if row.scheduleID == 0 {
+		return nil
+	}
+	ids, err := collect(c.ctx, c.tx, scanInt, `
+		select id
+		from jobs
+		where schedule_id = $1 and (select number from leases where job_id = id) is null
+		order by id`+c.sql.SkipLocked("jobs"), row.scheduleID)
+	if err != nil {
+		return err
+	}
+	return c.withdrawJobs(ids, reason, note)
+}
+
+// ResumeMonitor takes up a paused monitor. What it held before is forgotten: it
+// is new, and its next check says how its target is.
+func (s *Store) ResumeMonitor(ctx context.Context, namespace, name string) (out belfry.MonitorView, err error) {
+	err = s.write(ctx, "resume monitor", func(c *change) error {
+		row, err := c.resumeMonitor(namespace, name)
+		out = row.view()
+		return err
+	})
+	return out, err
+}
+
+func (c *change) resumeMonitor(namespace, name string) (row monitorRow, err error) {
+	if row, err = c.s.monitor(c.ctx, c.tx, namespace, name, false); err != nil {
+		return row, err
+	}
+	if row.Heartbeat == nil {
+		if _, err := c.resumeSchedule(namespace, belfry.OwnedName(name), false); err != nil {
+			return row, err
+		}
+	}
+	if row, err = c.s.monitor(c.ctx, c.tx, namespace, name, true); err != nil {
+		return row, err
+	}
+	if row.state.PausedAt.IsZero() {
+		return row, nil
+	}
+	env, err := c.surroundings(row)
+	if err != nil {
+		return row, err
+	}
+	if err := c.applyJudgement(&row, belfry.ResumeMonitor(row.Monitor, row.state, env, c.now), nil); err != nil {
+		return row, err
+	}
+	if err := c.checkSoon(&row); err != nil {
+		return row, err
+	}
+	return row, c.audit("resume", "monitor", namespace, name, "", nil, nil)
+}

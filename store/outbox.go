@@ -1,0 +1,328 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Bounds of one look at the outbox.
+const (
+	takeChannels = 32
+	takeAlerts   = 1000 // of one channel, those that are due first
+)
+
+// TakeAlerts decides about alerts that are due and takes the messages that are
+// to be sent now. For a while no other node takes them.
+func (s *Store) TakeAlerts(ctx context.Context, publicURL string) (out belfry.TakenAlerts, err error) {
+	err = s.write(ctx, "take alerts", func(c *change) error {
+		out = belfry.TakenAlerts{Now: c.now}
+		// A message under way keeps its channel: what comes later is told later.
+		due, err := collect(ctx, c.tx, func(r Rows) (n taskName, err error) { return n, r.Scan(&n.Namespace, &n.Name) }, `
+			select distinct a.namespace, a.channel
+			from alerts a
+			where a.state = 'pending' and a.due_at <= $1 and not exists (
+				select 1 from alerts b
+				where b.state = 'pending' and b.namespace = a.namespace and b.channel = a.channel and b.taken_until > $1)
+			limit $2`, micros(c.now), takeChannels)
+		if err != nil {
+			return err
+		}
+		for _, name := range due {
+			messages, err := c.takeChannel(name, publicURL)
+			if err != nil {
+				return err
+			}
+			out.Messages = append(out.Messages, messages...)
+		}
+		next, _, err := first(ctx, c.tx, scanInt, `
+			select case when c.until > a.due_at then c.until else a.due_at end
+			from alerts a
+			join (
+				select namespace, channel, max(taken_until) as until
+				from alerts
+				where state = 'pending'
+				group by namespace, channel) c on c.namespace = a.namespace and c.channel = a.channel
+			where a.state = 'pending'
+			order by 1
+			limit 1`)
+		out.NextAt = instant(next)
+		return err
+	})
+	return out, err
+}
+
+// freeAlerts frees messages that this process took in an earlier life, where a
+// database has one process and no other can be telling them.
+func (c *change) freeAlerts() error {
+	if c.sql.ForUpdate("alerts") != "" {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `update alerts set taken_until = 0 where state = 'pending' and taken_until > 0`)
+	return err
+}
+
+func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAlert, error) {
+	channel, found, err := first(c.ctx, c.tx, channels.scan, `
+		select `+documentColumns+`
+		from documents
+		where noun = 'channel' and namespace = $1 and name = $2`+c.sql.SkipLocked("documents"), name.Namespace, name.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, c.withoutChannel(name)
+	}
+	type pending struct {
+		belfry.Alert
+		taken, monitor int64
+	}
+	rows, err := collect(c.ctx, c.tx, func(r Rows) (p pending, err error) {
+		a := &p.Alert
+		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, scanDoc{&a.Notice}, &a.State, &a.Reason, scanTime{&a.CreatedAt},
+			scanTime{&a.DueAt}, scanTime{&a.EndedAt}, &a.Tries, &a.Message, &p.taken, &p.monitor)
+	}, `
+		select `+alertColumns+`, taken_until, monitor_id
+		from alerts
+		where namespace = $1 and channel = $2 and state = 'pending'
+		order by case when due_at <= $4 then 0 else 1 end, id -- or those that wait for long could keep from it what is due
+		limit $3`, name.Namespace, name.Name, takeAlerts, micros(c.now))
+	if err != nil {
+		return nil, err
+	}
+	alerts := make([]belfry.Alert, 0, len(rows))
+	monitors := map[int64]int64{}
+	for _, p := range rows {
+		if p.taken > micros(c.now) {
+			return nil, nil
+		}
+		alerts = append(alerts, p.Alert)
+		monitors[p.ID] = p.monitor
+	}
+	facts, err := c.deliveryFacts(channel, alerts)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[int64]belfry.Alert, len(alerts))
+	for _, a := range alerts {
+		byID[a.ID] = a
+	}
+	var send []belfry.Alert
+	for _, d := range belfry.Deliver(alerts, facts, c.now) {
+		a := byID[d.ID]
+		switch {
+		case d.Send:
+			send = append(send, a)
+		case !d.Until.IsZero():
+			_, err = c.tx.Exec(c.ctx, `update alerts set due_at = $2, reason = $3 where id = $1`, a.ID, micros(d.Until), d.Reason)
+		default:
+			if _, err = c.tx.Exec(c.ctx, `update alerts set state = 'suppressed', reason = $2, ended_at = $3 where id = $1`, a.ID, d.Reason, micros(c.now)); err == nil {
+				err = c.remindAgain(a, monitors[a.ID])
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.takeMessages(channel, send, publicURL)
+}
+
+// withoutChannel ends alerts whose channel is gone. Where it is only locked, by
+// another node that tells it something, they stay.
+func (c *change) withoutChannel(name taskName) error {
+	_, err := channels.read(c.ctx, c.tx, name.Namespace, name.Name, "")
+	if belfry.CodeOf(err) != belfry.NotFound {
+		return err
+	}
+	_, err = c.tx.Exec(c.ctx, `
+		update alerts
+		set state = 'suppressed', reason = 'the channel was deleted', ended_at = $3
+		where namespace = $1 and channel = $2 and state = 'pending'`, name.Namespace, name.Name, micros(c.now))
+	return err
+}
+
+func (c *change) takeMessages(channel belfry.Channel, send []belfry.Alert, publicURL string) (out []belfry.TakenAlert, err error) {
+	for _, bundle := range belfry.Bundle(send) {
+		if len(bundle) == 0 {
+			continue
+		}
+		t := belfry.TakenAlert{Channel: channel, Message: belfry.Compose(channel, bundle, publicURL, c.now), Tries: bundle[0].Tries}
+		for _, a := range bundle {
+			t.Alerts = append(t.Alerts, a.ID)
+		}
+		if _, err := c.tx.Exec(c.ctx, `
+			update alerts
+			set taken_until = $2, message = $3
+			where `+c.sql.In("id", 1), c.sql.List(t.Alerts), micros(c.now.Add(belfry.AlertTaken)), t.Message.Key); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// deliveryFacts reads what the delivery of alerts depends on.
+func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f belfry.DeliveryFacts, err error) {
+	f.Monitors = map[string]belfry.MonitorFacts{}
+	for _, a := range alerts {
+		name := a.Notice.Monitor
+		if _, known := f.Monitors[name]; known || name == "" {
+			continue
+		}
+		row, err := c.s.monitor(c.ctx, c.tx, channel.Namespace, name, false)
+		if belfry.CodeOf(err) == belfry.NotFound {
+			continue
+		}
+		if err != nil {
+			return f, err
+		}
+		if f.Monitors[name], err = c.monitorFacts(row); err != nil {
+			return f, err
+		}
+	}
+	told := map[int64]belfry.AlertState{}
+	for _, a := range alerts {
+		if id := a.Notice.Incident; id > 0 && a.Notice.Type == belfry.NoticeUp {
+			if told[id], err = c.toldOf(channel, id); err != nil {
+				return f, err
+			}
+		}
+	}
+	f.Told = func(incident int64) belfry.AlertState { return told[incident] }
+	return f, nil
+}
+
+// toldOf is what became of the alerts of a channel that said that an incident
+// began.
+func (c *change) toldOf(channel belfry.Channel, incident int64) (told belfry.AlertState, err error) {
+	states, err := collect(c.ctx, c.tx, scanString, `
+		select case when state = 'pending' and taken_until <= $4 then '' else state end
+		from alerts
+		where incident_id = $1 and channel = $2 and namespace = $3 and type in ('down', 'reminder')
+		order by id`, incident, channel.Name, channel.Namespace, micros(c.now))
+	for _, s := range states {
+		switch state := belfry.AlertState(s); {
+		case state == "" || told == belfry.AlertSent:
+		case state == belfry.AlertSent || told != belfry.AlertPending:
+			told = state
+		}
+	}
+	return told, err
+}
+
+func (c *change) monitorFacts(row monitorRow) (f belfry.MonitorFacts, err error) {
+	f = belfry.MonitorFacts{State: row.state, Muted: row.Muted}
+	active, err := c.windowsOf(row.Monitor)
+	if err != nil {
+		return f, err
+	}
+	for _, w := range active {
+		if !w.From.After(c.now) && w.To.After(c.now) {
+			f.Maintenance = w
+		}
+	}
+	for _, name := range row.DependsOn {
+		parent, err := c.s.monitor(c.ctx, c.tx, row.Namespace, name, false)
+		if belfry.CodeOf(err) == belfry.NotFound {
+			continue
+		}
+		if err != nil {
+			return f, err
+		}
+		if parent.state.Status() == belfry.StatusDown {
+			f.Parent = parent.Name
+		}
+	}
+	return f, nil
+}
+
+// SettleAlerts records what came of a try to tell a message.
+func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.Told) error {
+	return s.write(ctx, "settle alerts", func(c *change) error {
+		wait, giveUp := belfry.AlertBackoff(t.Tries + 1)
+		final := r.Permanent || giveUp
+		r.Error, _ = belfry.CleanText(r.Error, belfry.MaxCheckMessage)
+		if _, err := c.tx.Exec(ctx, `
+			insert into alert_tries (namespace, channel, message, at, took, alerts, error, final)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Channel.Namespace, t.Channel.Name, t.Message.Key, micros(c.now), r.Took.D().Microseconds(),
+			len(t.Alerts), r.Error, bit(r.Error != "" && final)); err != nil {
+			return err
+		}
+		state, due, ended := belfry.AlertPending, c.now.Add(max(wait, r.RetryAfter.D())), int64(0)
+		switch {
+		case r.Error == "":
+			state, ended = belfry.AlertSent, micros(c.now)
+		case final:
+			state, ended = belfry.AlertFailed, micros(c.now)
+		}
+		if _, err := c.tx.Exec(ctx, `
+			update alerts
+			set state = $2, reason = $3, due_at = $4, ended_at = $5, tries = tries + 1, taken_until = 0
+			where state = 'pending' and message = $6 and `+c.sql.In("id", 1), c.sql.List(t.Alerts), string(state), r.Error, micros(due), ended, t.Message.Key); err != nil {
+			return err
+		}
+		c.wake(topicEngine)
+		if state == belfry.AlertPending {
+			return nil
+		}
+		return c.remindAll(t.Alerts)
+	})
+}
+
+// remindAll plans what follows reminders that were told.
+func (c *change) remindAll(ids []int64) error {
+	type told struct {
+		belfry.Alert
+		monitor int64
+	}
+	rows, err := collect(c.ctx, c.tx, func(r Rows) (t told, err error) {
+		return t, r.Scan(&t.Namespace, &t.Rule, scanDoc{&t.Notice}, &t.monitor)
+	}, `
+		select namespace, rule, notice, monitor_id
+		from alerts
+		where type = 'reminder' and `+c.sql.In("id", 1), c.sql.List(ids))
+	if err != nil {
+		return err
+	}
+	for _, t := range rows {
+		if err := c.remindAgain(t.Alert, t.monitor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remindAgain plans the reminder that follows one, as long as the outage lasts.
+func (c *change) remindAgain(a belfry.Alert, monitor int64) error {
+	if a.Notice.Type != belfry.NoticeReminder {
+		return nil
+	}
+	row, err := c.s.monitor(c.ctx, c.tx, a.Namespace, a.Notice.Monitor, false)
+	if err != nil || row.state.Incident != a.Notice.Incident || row.state.Status() != belfry.StatusDown {
+		if belfry.CodeOf(err) == belfry.NotFound {
+			err = nil
+		}
+		return err
+	}
+	r, err := c.rulesOf(a.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, rule := range r.all {
+		if rule.Name == a.Rule {
+			// Several channels of a rule have a reminder each; the first of
+			// them to be told plans the next for all.
+			waiting, _, err := first(c.ctx, c.tx, scanInt, `
+				select count(*)
+				from alerts
+				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2 and notice like $3`,
+				a.Notice.Incident, a.Rule, fmt.Sprintf(`%%"count":%d%%`, a.Notice.Count+1))
+			if err != nil || waiting > 0 {
+				return err
+			}
+			return c.remind(rule, r, a.Notice, monitor, a.Notice.Count)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// timingRow is the timing of a member with its task.
+type timingRow struct {
+	belfry.MemberTiming
+	taskID int64
+	turnAt time.Time // of the run under way
+}
+
+func scanTiming(rows Rows) (t timingRow, err error) {
+	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.CycleAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt})
+}
+
+const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0)`
+
+// lockTiming reads the timing of a member and keeps other cycles from having
+// it run until this transaction ends.
+func (c *change) lockTiming(namespace, task string) (t timingRow, found bool, err error) {
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into member_timing (task_id)
+		select id
+		from tasks
+		where namespace = $1 and name = $2
+		on conflict (task_id) do nothing`, namespace, task); err != nil {
+		return t, false, err
+	}
+	if lock := c.sql.ForUpdate("member_timing"); lock != "" {
+		if _, err := c.tx.Exec(c.ctx, `select task_id from member_timing where task_id = (select id from tasks where namespace = $1 and name = $2)`+lock, namespace, task); err != nil {
+			return t, false, err
+		}
+	}
+	return first(c.ctx, c.tx, scanTiming, `
+		select `+timingColumns+`
+		from tasks t
+		join member_timing m on m.task_id = t.id
+		where t.namespace = $1 and t.name = $2`, namespace, task)
+}
+
+// timings is when each member of a cycle last succeeded.
+func (s *Store) timings(ctx context.Context, tx Tx, t belfry.Task) (map[string]belfry.MemberTiming, error) {
+	names := make([]string, len(t.Cycle.Members))
+	byName := make(map[string]belfry.MemberTiming, len(names))
+	for i, m := range t.Cycle.Members {
+		names[i], byName[m.Task] = m.Task, belfry.MemberTiming{Task: m.Task}
+	}
+	rows, err := collect(ctx, tx, scanTiming, `
+		select `+timingColumns+`
+		from tasks t
+		join member_timing m on m.task_id = t.id
+		where t.namespace = $1 and `+s.sql.In("t.name", 2), t.Namespace, s.sql.List(names))
+	for _, r := range rows {
+		byName[r.Task] = r.MemberTiming
+	}
+	return byName, err
+}
+
+// ResetTiming forgets when members last succeeded, in whatever cycle: they are
+// due. Without names it is all members of the cycle.
+func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members ...string) (reset []string, err error) {
+	err = s.write(ctx, "reset timing", func(c *change) error {
+		reset = nil
+		t, err := s.cycle(ctx, c.tx, namespace, name)
+		if err != nil {
+			return err
+		}
+		for _, m := range t.Cycle.Members {
+			if len(members) == 0 || slices.Contains(members, m.Task) {
+				reset = append(reset, m.Task)
+			}
+		}
+		for _, m := range members {
+			if !slices.Contains(reset, m) {
+				return belfry.Errorf(belfry.NotFound, "cycle %q has no member %q", name, m).WithHint("see: belfry cycle show %s", name)
+			}
+		}
+		for _, m := range reset {
+			if _, err := c.tx.Exec(ctx, `
+				update member_timing
+				set started_at = 0, cycle_at = 0, succeeded_at = 0
+				where task_id = (select id from tasks where namespace = $1 and name = $2)`, t.Namespace, m); err != nil {
+				return err
+			}
+		}
+		return c.audit("reset-timing", "task", t.Namespace, t.Name, fmt.Sprint(reset), nil, nil)
+	})
+	return reset, err
+}

@@ -1,0 +1,92 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func pauseFields(span, reason string, err error) []field {
+	return []field{
+		newField("for", "For how long", "text", span, "Such as 2h or 3d. Empty: until it is resumed.", err),
+		newField("reason", "Why", "text", reason, "Shown to everyone, and kept in the audit.", err),
+	}
+}
+
+// pausedUntil is the end of a pause that lasts so long from now on.
+func (p *page) pausedUntil(span string) (until time.Time, err error) {
+	if span = strings.TrimSpace(span); span == "" {
+		return until, nil
+	}
+	d, err := belfry.ParseDuration(span)
+	if err != nil || d <= 0 {
+		return until, belfry.InvalidField("for", span, "is not a length of time", "such as 2h or 3d")
+	}
+	return p.Now.Add(d.D()), nil
+}
+
+func pauseMonitor(p *page) error {
+	until, err := p.pausedUntil(p.r.PostFormValue("for"))
+	if err != nil {
+		return err
+	}
+	v, err := p.api.PauseMonitor(p.r.Context(), p.Namespace, p.r.PathValue("name"), until, p.r.PostFormValue("reason"))
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("monitors", v.Name), "Monitor %s is paused.", v.Name)
+}
+
+func resumeMonitor(p *page) error {
+	v, err := p.api.ResumeMonitor(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("monitors", v.Name), "Monitor %s goes on. Its next check says how its target is.", v.Name)
+}
+
+func checkMonitor(p *page) error {
+	name := p.r.PathValue("name")
+	j, err := p.api.CheckMonitor(p.r.Context(), p.Namespace, name)
+	if err != nil {
+		return err
+	}
+	return p.done(p.Link("monitors", name), "Monitor %s is being checked, as job %d. The result shows up here.", name, j.ID)
+}
+
+func deleteMonitor(p *page) error {
+	name := p.r.PathValue("name")
+	if err := p.api.DeleteMonitor(p.r.Context(), p.Namespace, name); err != nil {
+		return err
+	}
+	return p.done(p.Link("monitors"), "Monitor %s is deleted. Its incidents are kept.", name)
+}
+
+// PauseMonitor asks before a monitor is paused.
+func (p *page) PauseMonitor(v belfry.MonitorView) confirm {
+	body, _ := json.Marshal(map[string]string{"for": "2h", "reason": "why"}) // plain words
+	cmd := p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)+"/pause"), string(body), "monitor", "pause", v.Name, "--for", "2h", "--reason", "why")
+	return confirm{
+		ID: "pause", Button: "Pause", Title: "Pause monitor " + v.Name + "?",
+		Text:   "It is not checked, and nobody is told anything. The time does not count for its uptime, and an outage that is under way ends.",
+		Action: p.Link("monitors", v.Name, "pause"), Fields: pauseFields("", "", nil), Cmd: &cmd,
+	}
+}
+
+// DeleteMonitor asks before a monitor is deleted.
+func (p *page) DeleteMonitor(v belfry.MonitorView) confirm {
+	cmd := p.Command("DELETE", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)), "", "monitor", "delete", v.Name)
+	return confirm{
+		ID: "delete", Button: "Delete", Danger: true, Title: "Delete monitor " + v.Name + "?",
+		Text:   "Its results, its uptime and the versions of its page are gone then, for good. Its incidents are kept.",
+		Action: p.Link("monitors", v.Name, "delete"), Cmd: &cmd,
+	}
+}
+
+// MonitorCommand is an action on a monitor, without this page.
+func (p *page) MonitorCommand(name, verb string) command {
+	return p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(name)+"/"+verb), "", "monitor", verb, name)
+}

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+// ruleRow is one rule as it is written.
+type ruleRow struct {
+	N          int // from 1
+	Kind, Text string
+	Faults     []belfry.FieldError
+}
+
+// ruleKinds are the ways to write a rule.
+var ruleKinds = []struct{ Value, Name, Like string }{
+	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the run before has ended", "5m"},
+	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
+}
+
+// RuleKinds are the ways to write a rule.
+func (p *page) RuleKinds() any { return ruleKinds }
+
+// writeRule makes a row of a rule.
+func writeRule(r belfry.Rule, zone string) (kind, text string) {
+	switch {
+	case r.Cron != "":
+		return "cron", r.Cron
+	case r.Every != 0 && r.Anchor == belfry.AnchorFinish:
+		return "finish", r.Every.String()
+	case r.Every != 0:
+		return "every", r.Every.String()
+	case r.RRule != "":
+		lines := []string{r.RRule}
+		if r.DTStart != "" || len(r.RDate)+len(r.ExDate) > 0 {
+			lines[0] = "RRULE:" + r.RRule
+			for _, part := range []struct {
+				name  string
+				times []string
+			}{{"DTSTART", slices.DeleteFunc([]string{r.DTStart}, func(t string) bool { return t == "" })}, {"RDATE", r.RDate}, {"EXDATE", r.ExDate}} {
+				for _, t := range part.times {
+					lines = append(lines, part.name+":"+icalStamp.Replace(t))
+				}
+			}
+		}
+		return "rrule", strings.Join(lines, "\n")
+	}
+	at, err := cron.LoadZone(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	var lines []string
+	for _, t := range r.At {
+		lines = append(lines, t.In(at).Format(time.RFC3339))
+	}
+	return "at", strings.Join(lines, "\n")
+}
+
+// icalStamp writes 2026-01-31T09:00:00 as RFC 5545 does.
+var icalStamp = strings.NewReplacer("-", "", ":", "")
+
+// readRule makes a rule of a row. What is as it was saved stays what it was.
+func readRule(row ruleRow, field, zone string, saved []belfry.Rule) (belfry.Rule, error) {
+	for _, r := range saved {
+		if kind, text := writeRule(r, zone); kind == row.Kind && text == row.Text {
+			return r, nil
+		}
+	}
+	switch row.Kind {
+	case "every", "finish":
+		d, err := belfry.ParseDuration(row.Text)
+		if err != nil {
+			return belfry.Rule{}, belfry.InvalidField(field+".every", row.Text, "is not a length of time", "such as 90s, 1h30m or 7d")
+		}
+		if row.Kind == "finish" {
+			return belfry.Rule{Every: d, Anchor: belfry.AnchorFinish}, nil
+		}
+		return belfry.Rule{Every: d}, nil
+	case "rrule":
+		return belfry.Rule{RRule: row.Text}, nil
+	case "at":
+		var r belfry.Rule
+		for line := range strings.Lines(row.Text) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			t, err := readTime(field+".at", line, zone)
+			if err != nil {
+				return r, err
+			}
+			r.At = append(r.At, t)
+		}
+		return r, nil
+	}
+	return belfry.Rule{Cron: row.Text}, nil
+}

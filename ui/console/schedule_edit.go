@@ -1,0 +1,112 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// review is what an edit changes, shown before it is saved.
+type review struct {
+	Name    string
+	Hidden  []pair
+	Changes []change
+	Same    bool // no time changes
+	Diff    []diffRow
+	Stale   bool // somebody else saved meanwhile
+	Cmd     command
+}
+
+type change struct{ Name, Before, After string }
+
+type diffRow struct {
+	Change string
+	When   moment
+}
+
+// changeSchedule shows what an edit changes, and saves it once that was seen.
+func changeSchedule(p *page) error {
+	saved, err := p.api.Schedule(p.r.Context(), p.Namespace, p.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	f, err := p.readPosted(&saved)
+	if err != nil {
+		return err
+	}
+	do, seen := f.Values.Get("do"), f.Values.Get("seen")
+	stale := seen != "" && seen != stamp(saved)
+	switch {
+	case do == "review" || do == "save" && (seen == "" || stale):
+		return p.reviewEdit(f, stale && do == "save")
+	case do == "save":
+		if f.Err == nil {
+			_, f.Err = p.api.UpdateSchedule(p.r.Context(), f.draft)
+		}
+		if f.Err != nil {
+			return p.showForm(f, f.Err)
+		}
+		return p.done(p.Link("schedules", saved.Name), "Schedule %s is saved.", saved.Name)
+	}
+	if err := p.previewForm(f); err != nil {
+		return err
+	}
+	return p.showForm(f, nil)
+}
+
+// stamp is a version of a schedule.
+func stamp(s belfry.Schedule) string { return s.UpdatedAt.UTC().Format(time.RFC3339Nano) }
+
+func (p *page) reviewEdit(f *scheduleForm, stale bool) error {
+	if f.Err != nil {
+		return p.showForm(f, f.Err)
+	}
+	look, err := p.api.Look(p.r.Context(), belfry.LookQuery{Namespace: p.Namespace, Name: f.Saved.Name, Draft: &f.draft, N: diffComing})
+	if belfry.CodeOf(err) == belfry.Invalid {
+		return p.showForm(f, err)
+	}
+	if err != nil {
+		return err
+	}
+	after := f.draft.WithDefaults()
+	d := review{Name: f.Saved.Name, Same: f.Saved.SameTimes(after), Stale: stale, Changes: changes(*f.Saved, after)}
+	for name, values := range f.Values {
+		if name == "do" || name == "seen" {
+			continue
+		}
+		for _, v := range values {
+			d.Hidden = append(d.Hidden, pair{name, v})
+		}
+	}
+	slices.SortStableFunc(d.Hidden, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
+	d.Hidden = append(d.Hidden, pair{"seen", stamp(*f.Saved)})
+	for _, s := range look.Diff {
+		d.Diff = append(d.Diff, diffRow{s.Change, p.WhenIn(after.Zone, s.Nominal)})
+	}
+	body := f.draft
+	body.Namespace = ""
+	d.Cmd = p.Command("PUT", p.V1("schedules", d.Name), jsonText(body), "schedule", "update", d.Name, "-f", "schedule.yaml")
+	return p.show("schedule-review", d)
+}
+
+// changes are the settings that differ.
+func changes(before, after belfry.Schedule) (out []change) {
+	was := map[string]string{}
+	for _, f := range settings(before) {
+		was[f.Name] = f.Value
+	}
+	for _, f := range settings(after) {
+		if was[f.Name] != f.Value {
+			out = append(out, change{f.Name, was[f.Name], f.Value})
+		}
+		delete(was, f.Name)
+	}
+	for _, f := range settings(before) {
+		if value, gone := was[f.Name]; gone {
+			out = append(out, change{f.Name, value, "–"})
+		}
+	}
+	return out
+}

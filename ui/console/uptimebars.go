@@ -1,0 +1,113 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// uptimeBars is the part "uptime": how a target was lately.
+type uptimeBars struct {
+	Label  string
+	Ratio  string // up, in words
+	Seen   string // coverage, in words; empty when all of it was seen
+	P95    belfry.Duration
+	Rects  []uptimeRect
+	Width  int
+	Height int
+	None   bool
+}
+
+// uptimeRect is a piece of a bar. What colour tells, shape tells too: up is a
+// whole bar, downtime hangs from the top, and nothing known is a stub.
+type uptimeRect struct {
+	Class   string
+	X, Y, H int
+	Title   string
+}
+
+func newUptimeBars(b belfry.MonitorBars) uptimeBars {
+	u := uptimeBars{P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
+	if !u.None && b.Coverage < 0.9995 {
+		u.Seen = coverText(b.Coverage) + " seen"
+	}
+	span := "last 90 days"
+	if b.Step.D() < 24*time.Hour {
+		span = "last 24 hours"
+	}
+	u.Label = fmt.Sprintf("%s, %s: %s", b.Monitor, span, u.Ratio)
+	if !u.None {
+		u.Label += fmt.Sprintf(", %s, %s of the time seen", countOf(b.Outages, "outage", "outages"), coverText(b.Coverage))
+	}
+	for i, bar := range b.Bars {
+		u.add(i*uptimeStep, bar, b.Step)
+	}
+	return u
+}
+
+func (u *uptimeBars) add(x int, b belfry.UptimeBar, step belfry.Duration) {
+	layout := "Mon 2 Jan"
+	if step.D() < 24*time.Hour {
+		layout = "15:04"
+	}
+	title := b.From.UTC().Format(layout) + " UTC: "
+	rect := func(class string, y, h int) {
+		u.Rects = append(u.Rects, uptimeRect{class, x, y, h, title})
+	}
+	switch {
+	case b.Ratio == nil && b.Maintenance > 0:
+		title += "maintenance"
+		rect("busy", uptimeHeight-10, 10)
+	case b.Ratio == nil && b.Paused > 0:
+		title += "paused"
+		rect("none", uptimeHeight-4, 4)
+	case b.Ratio == nil:
+		title += "nobody looked"
+		rect("none", uptimeHeight-4, 4)
+	case b.Down == 0:
+		title += "up" + seenText(b)
+		rect("good", 0, uptimeHeight)
+	default:
+		title += fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), spanText(b.Down), seenText(b))
+		hang := 8 + int(float64(uptimeHeight-14)*(1-*b.Ratio))
+		rect("bad", 0, hang)
+		if *b.Ratio > 0 {
+			rect("good", hang+2, uptimeHeight-hang-2)
+		}
+	}
+}
+
+func seenText(b belfry.UptimeBar) string {
+	if b.Coverage >= 0.9995 {
+		return ""
+	}
+	return ", " + coverText(b.Coverage) + " of it seen"
+}
+
+// coverText writes how much of a time was seen, where hardly any is not none.
+func coverText(coverage float64) string {
+	if coverage > 0 && coverage < 0.01 {
+		return "under 1 %"
+	}
+	return percentText(coverage)
+}
+
+// upText writes an uptime with three places, cut off: what was down for a
+// moment is not all up.
+func upText(ratio *float64) string {
+	if ratio == nil {
+		return "no data"
+	}
+	if *ratio >= 1 {
+		return "100 %"
+	}
+	text := fmt.Sprintf("%.3f", float64(int(*ratio*100_000))/1000)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + " %"
+}
+
+const (
+	uptimeHeight = 28
+	uptimeStep   = 5
+)
