@@ -79,7 +79,7 @@ func TestBadInputOnTheCommandLine(t *testing.T) {
 			{"a time that has passed", []string{"schedule", "create", "b", "--task", "a", "--at", "2001-01-01 00:00"}, 2, []string{"never match after", "check dates"}},
 			{"an end that has passed", []string{"schedule", "create", "b", "--task", "a", "--every", "5s", "--end", "2001-01-01"}, 2, []string{"end .*has passed"}},
 			{"a job for a time that has passed", []string{"job", "enqueue", "a", "--at", "2001-01-01"}, 2, []string{"due_at .*has passed", "leave it out"}},
-			{"a negative interval", []string{"schedule", "create", "b", "--task", "a", "--every=-5s"}, 2, []string{`rules\[0\].every "-5s": is outside 1s to `}},
+			{"a negative interval", []string{"schedule", "create", "b", "--task", "a", "--every=-5s"}, 2, []string{`--every "-5s": is no time between two runs`}},
 			{"an interval below the least", []string{"schedule", "create", "b", "--task", "a", "--every", "1ms"}, 2, []string{`rules\[0\].every "1ms": is outside 1s to `}},
 			{"a huge interval", []string{"schedule", "create", "b", "--task", "a", "--every", "2000000h"}, 2, []string{`rules\[0\].every .*is outside 1s to `}},
 			{"an interval beyond all numbers", []string{"schedule", "create", "b", "--task", "a", "--every", "99999999999999999999h"}, 2, []string{`--every`, "is not a duration"}},
