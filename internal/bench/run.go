@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -161,12 +162,14 @@ func (r *run) open(ctx context.Context) error {
 	built := func(measure string) bool {
 		return measure == "idle" || measure == "recovery" || measure == "monitors" || measure == "programs"
 	}
-	if r.Program == "" && slices.ContainsFunc(r.Measures, built) {
-		var err error
+	var err error
+	switch {
+	case r.Program != "": // processes are started in folders of their own
+		r.Program, err = filepath.Abs(r.Program)
+	case slices.ContainsFunc(r.Measures, built):
 		r.Program, err = Build(ctx, r.dir)
-		return err
 	}
-	return nil
+	return err
 }
 
 func (r *run) close() error {
