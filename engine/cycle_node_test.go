@@ -176,7 +176,7 @@ func (w *clockwork) startEngine() {
 	w.Helper()
 	e, err := engine.New(engine.Options{Store: struct{ ringing }{&quiet{Store: w.st}}, Release: 5 * time.Minute, Prune: 100 * 24 * time.Hour})
 	must(w.T, err)
-	w.engine = w.loop(e.Run)
+	w.engine = loop(w.T, e.Run)
 }
 
 func (w *clockwork) startWorkers() {
@@ -191,32 +191,13 @@ func (w *clockwork) startWorkers() {
 			Broker: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: belfry.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
 		})
 		must(w.T, err)
-		stops = append(stops, w.loop(wk.Run))
+		stops = append(stops, loop(w.T, wk.Run))
 	}
 	w.workers = func() {
 		for _, stop := range stops {
 			stop()
 		}
 	}
-}
-
-// loop runs a loop until it is stopped.
-func (w *clockwork) loop(run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(w.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.Error(err)
-		}
-	}
-}
-
-// until lets time pass.
-func (w *clockwork) until(t time.Time) {
-	time.Sleep(time.Until(t))
-	synctest.Wait()
 }
 
 // ringing is what the engine sees of the store: no clock to watch, because
@@ -233,27 +214,8 @@ type quiet struct {
 	firing, promoting, starting, backfills rest
 }
 
-// awaited lasts until what a loop knows does not hold any more, an hour at
-// most.
-func awaited(ctx context.Context, r rest) {
-	most := time.Hour
-	if !r.next.IsZero() {
-		most = min(most, time.Until(r.next))
-	}
-	if r.since.IsZero() || most <= 0 {
-		return
-	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-r.woken:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 func (q *quiet) FireDue(ctx context.Context) (belfry.Fired, error) {
-	awaited(ctx, q.firing)
+	q.firing.wait(ctx)
 	woken := q.Woken()
 	f, err := q.Store.FireDue(ctx)
 	q.firing = rest{woken, f.NextAt, time.Now()}
@@ -261,7 +223,7 @@ func (q *quiet) FireDue(ctx context.Context) (belfry.Fired, error) {
 }
 
 func (q *quiet) Promote(ctx context.Context) (belfry.Promoted, error) {
-	awaited(ctx, q.promoting)
+	q.promoting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.Promote(ctx)
 	q.promoting = rest{woken, p.NextAt, time.Now()}
@@ -269,7 +231,7 @@ func (q *quiet) Promote(ctx context.Context) (belfry.Promoted, error) {
 }
 
 func (q *quiet) StartCycles(ctx context.Context) (belfry.Promoted, error) {
-	awaited(ctx, q.starting)
+	q.starting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.StartCycles(ctx)
 	if q.starting = (rest{woken: woken, since: time.Now()}); p.Jobs > 0 {
@@ -279,7 +241,7 @@ func (q *quiet) StartCycles(ctx context.Context) (belfry.Promoted, error) {
 }
 
 func (q *quiet) Refill(ctx context.Context) (bool, error) { // nothing here has a backfill
-	awaited(ctx, q.backfills)
+	q.backfills.wait(ctx)
 	q.backfills = rest{since: time.Now()}
 	return q.Store.Refill(ctx)
 }

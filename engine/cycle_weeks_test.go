@@ -152,9 +152,9 @@ func TestACycleOf25Hours(t *testing.T) {
 					Members: []belfry.Member{{Task: "hourly", Every: hours(1)}, {Task: "daily", Every: hours(24)}},
 				}}))
 				w.must(w.st.CreateSchedule(w.Context(), belfry.Schedule{Name: "all", Task: "all", Rules: []belfry.Rule{rule}, Start: begin}))
-				w.until(begin.Add(25*time.Hour + time.Minute))
+				until(begin.Add(25*time.Hour + time.Minute))
 				w.must(w.st.PauseSchedule(w.Context(), "default", "all", "the end"))
-				w.until(begin.Add(26 * time.Hour))
+				until(begin.Add(26 * time.Hour))
 				w.checkCycles("all")
 				w.checkInterval("hourly", hours(1))
 				w.checkInterval("daily", hours(24))
@@ -194,7 +194,7 @@ func TestTwoWeeksOfCycles(t *testing.T) {
 		at := func(days int, clock string) {
 			d, err := time.ParseDuration(clock)
 			must(w.T, err)
-			w.until(begin.Add(time.Duration(days)*24*time.Hour + d))
+			until(begin.Add(time.Duration(days)*24*time.Hour + d))
 		}
 		for i := range 6 { // a worker is cut off, in the midst of what it does, and comes back
 			at(1, []string{"0h1m", "3h41m", "6h0m30s", "11h20m10s", "15h2m", "20h45m"}[i])
@@ -231,11 +231,11 @@ func TestTwoWeeksOfCycles(t *testing.T) {
 			at(d, "9h10m")
 			w.startEngine()
 		}
-		w.until(end)
+		until(end)
 		for _, name := range []string{"planned", "often", "loop", "night"} {
 			w.must(w.st.PauseSchedule(w.Context(), "default", name, "the end"))
 		}
-		w.until(end.Add(6 * time.Hour))
+		until(end.Add(6 * time.Hour))
 		w.checkCycles(names...)
 		w.checkInterval("hourly", hours(1))
 		w.checkInterval("daily", hours(24))

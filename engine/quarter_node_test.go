@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -43,7 +42,6 @@ func (s *station) start() {
 		s.Fatal(err)
 	}
 	s.st = st
-	ctx, cancel := context.WithCancel(s.Context())
 	sleepy := &sleepy{Store: st, news: make(chan struct{})}
 	e, err := engine.New(engine.Options{Store: struct{ watching }{sleepy}, Release: 6 * time.Hour, Prune: 6 * time.Hour, Sender: s.pager})
 	if err != nil {
@@ -56,16 +54,9 @@ func (s *station) start() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	ended := make(chan error, 2)
-	go func() { ended <- e.Run(ctx) }()
-	go func() { ended <- w.Run(ctx) }()
+	stop := loop(s.T, e.Run, w.Run)
 	s.stop = func() {
-		cancel()
-		for range 2 {
-			if err := <-ended; err != nil {
-				s.Error(err)
-			}
-		}
+		stop()
 		if err := st.Close(); err != nil {
 			s.Error(err)
 		}
@@ -91,12 +82,6 @@ func (s *station) Execute(ctx context.Context, r worker.Run) belfry.Finish {
 	s.mu.Unlock()
 	time.Sleep(m.Latency.D())
 	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Check: &m}
-}
-
-// until lets time pass.
-func (s *station) until(t time.Time) {
-	time.Sleep(time.Until(t))
-	synctest.Wait()
 }
 
 // pager is who is told. It does not answer now and then.
@@ -149,24 +134,6 @@ type sleepy struct {
 	empty   chan struct{} // the news when a claim found all there was
 	renewed time.Time
 	renewal belfry.Renewal
-}
-
-// wait lasts until what a loop knows does not hold any more.
-func (r rest) wait(ctx context.Context) {
-	most := time.Hour
-	if !r.next.IsZero() {
-		most = min(most, time.Until(r.next))
-	}
-	if r.since.IsZero() || most <= 0 {
-		return
-	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-r.woken:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func (s *sleepy) announce() {

@@ -31,7 +31,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 		w := &world{start: day("2000-02-01"), rng: rand.New(rand.NewPCG(5, 2000)), targets: map[string]*target{}}
 		w.end = w.start.Add(91*24*time.Hour + 7*time.Minute)
 		s := &station{T: t, path: path, world: w, diary: map[string][]glance{}, pager: newPager()}
-		s.until(w.start)
+		until(w.start)
 		s.start()
 		beat := s.define()
 		w.plan()
@@ -41,7 +41,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 		}
 		jobHistory := job.live()
 		s.play(job, beat, jobHistory)
-		s.until(w.end)
+		until(w.end)
 		for name, target := range w.targets {
 			s.check(name, target.history(), target.pauses, w.end)
 			s.checkLooks(target)
@@ -199,7 +199,7 @@ func (s *station) play(job *cronjob, beat string, jobHistory *history) {
 	}
 	slices.SortStableFunc(acts, func(a, b act) int { return a.at.Compare(b.at) })
 	for _, a := range acts {
-		s.until(a.at)
+		until(a.at)
 		a.do()
 	}
 }

@@ -29,13 +29,6 @@ type calm struct {
 	session                string        // whose claim that was
 }
 
-// rest is what a loop knows until something wakes it.
-type rest struct {
-	woken <-chan struct{}
-	next  time.Time
-	since time.Time
-}
-
 func (r rest) holds(now time.Time) bool {
 	if r.woken == nil || !r.next.IsZero() && !r.next.After(now) || time.Since(r.since) > time.Hour {
 		return false
@@ -170,7 +163,6 @@ func (w *week) until(t time.Time) {
 // run begins the engine and a worker.
 func (w *week) run() {
 	w.Helper()
-	ctx, cancel := context.WithCancel(w.Context())
 	e, err := engine.New(engine.Options{Store: struct{ loops }{w.c}, Release: 5 * time.Minute, Prune: 100 * 24 * time.Hour})
 	if err != nil {
 		w.Fatal(err)
@@ -181,17 +173,7 @@ func (w *week) run() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	ended := make(chan error, 2)
-	go func() { ended <- e.Run(ctx) }()
-	go func() { ended <- wk.Run(ctx) }()
-	w.stop = func() {
-		cancel()
-		for range 2 {
-			if err := <-ended; err != nil {
-				w.Error(err)
-			}
-		}
-	}
+	w.stop = loop(w.T, e.Run, wk.Run)
 }
 
 // work takes five minutes, and two and a half hours after every fifth hour, so
