@@ -22,7 +22,7 @@ func (s *Server) calendarRoutes() {
 		if err != nil {
 			return belfry.Page[belfry.Calendar]{}, err
 		}
-		return page(s.service.Calendars(ctx, belfry.CalendarFilter{Paging: f.Paging, Namespace: f.Namespace}))
+		return page(s.service.Calendars(ctx, belfry.CalendarFilter(f)))
 	})
 
 	serve(s, endpoint{
