@@ -126,17 +126,30 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 	p.nothingRuns()
 }
 
-// wake signals the programs that do something.
+// wake signals the programs that do something, as far as they are there to hear
+// it: between its exec and the first steps of its runtime a program dies of it.
 func (p *pusher) wake(what string) {
 	for _, line := range p.processes() {
 		if !strings.Contains(line, what) {
 			continue
 		}
 		file, _, _ := strings.Cut(strings.TrimPrefix(line, "/proc/"), "/")
-		if pid, err := strconv.Atoi(file); err == nil {
+		if pid, err := strconv.Atoi(file); err == nil && catches(pid, syscall.SIGUSR1) {
 			_ = syscall.Kill(pid, syscall.SIGUSR1) // it may have ended
 		}
 	}
+}
+
+// catches reports that a process has a handler for a signal.
+func catches(pid int, sig syscall.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(status), "\nSigCgt:")
+	mask, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	caught, err := strconv.ParseUint(mask, 16, 64)
+	return err == nil && caught&(1<<(sig-1)) != 0
 }
 
 // noteOf is what a worker on the machine keeps of a job on its disk.
