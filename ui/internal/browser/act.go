@@ -12,7 +12,8 @@ import (
 // selector finds, as a person does: what covers it gets the click instead.
 //
 // What a script puts on the page may move an element away while somebody aims
-// at it. Then the button of the mouse is let go elsewhere, and they aim again.
+// at it, or while they hold the button down, and then nothing is clicked. They
+// see that and aim again.
 func (b *Tab) Click(selector string) {
 	b.T.Helper()
 	for aims := 5; ; aims-- {
@@ -21,8 +22,10 @@ func (b *Tab) Click(selector string) {
 			const e = document.querySelector(`+strconv.Quote(selector)+`);
 			if (!e) return null;
 			e.scrollIntoView({block: 'center', behavior: 'instant'});
-			window.belfryHit = false;
-			e.addEventListener('mousedown', () => { window.belfryHit = true; }, {once: true, capture: true});
+			window.belfryWaits = {mousedown: true, click: true};
+			for (const event in belfryWaits) {
+				e.addEventListener(event, () => { belfryWaits[event] = false; }, {once: true, capture: true});
+			}
 			const box = e.getBoundingClientRect();
 			return {x: box.x + box.width / 2, y: box.y + box.height / 2};
 		})()`, &at)
@@ -30,13 +33,32 @@ func (b *Tab) Click(selector string) {
 			b.T.Fatalf("there is no %s to click on", selector)
 		}
 		b.mouse("mousePressed", at.X, at.Y)
-		var hit bool
-		if b.Eval(`window.belfryHit`, &hit); hit || aims == 1 {
-			b.mouse("mouseReleased", at.X, at.Y)
+		if b.waits("mousedown") && aims > 1 {
+			b.mouse("mouseReleased", 0, 0) // which clicks nothing else instead
+			continue
+		}
+		b.mouse("mouseReleased", at.X, at.Y)
+		if aims == 1 || !b.waits("click") {
 			return
 		}
-		b.mouse("mouseReleased", 0, 0)
 	}
+}
+
+// waits says whether the element that Click aims at has yet to see an event. On
+// a page that went away because of it nothing waits.
+func (b *Tab) waits(event string) bool {
+	b.T.Helper()
+	var answer struct{ Result struct{ Value bool } }
+	err := b.ask("Runtime.evaluate", map[string]any{"expression": `Boolean(window.belfryWaits?.` + event + `)`}, &answer)
+	if err != nil && !gone(err) {
+		b.T.Fatal(err)
+	}
+	return answer.Result.Value
+}
+
+// gone reports whether what was asked of a page failed because it is left.
+func gone(err error) bool {
+	return strings.Contains(err.Error(), "navigated") || strings.Contains(err.Error(), "destroyed")
 }
 
 func (b *Tab) mouse(kind string, x, y float64) {
@@ -92,7 +114,7 @@ func (b *Tab) Until(expression string) {
 		if err == nil {
 			return
 		}
-		if !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "destroyed") {
+		if !gone(err) {
 			b.T.Fatalf("%s: %v", expression, err)
 		}
 	}

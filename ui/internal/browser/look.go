@@ -12,6 +12,9 @@ func (b *Tab) Emulate(scheme string, width int) {
 	b.width = width
 	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": width < 600}, nil)
+	// A page's scripts fit to the width what they draw, before a frame is painted.
+	var painted bool
+	b.Eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, &painted)
 }
 
 // layoutScript lists what is wrong: text that is too pale (WCAG 1.4.3) or too
