@@ -107,13 +107,13 @@ func (c child) run() error {
 // teller writes records to standard output, away from the handlers.
 type teller struct {
 	mu   sync.Mutex
-	todo []started
+	kept []started
 	more chan struct{}
 }
 
 func (t *teller) tell(r started) {
 	t.mu.Lock()
-	t.todo = append(t.todo, r)
+	t.kept = append(t.kept, r)
 	t.mu.Unlock()
 	select {
 	case t.more <- struct{}{}:
@@ -130,10 +130,10 @@ func (t *teller) run(ctx context.Context) error {
 		}
 		pause(ctx, 20*time.Millisecond) // many go in one write, which disturbs the node less
 		t.mu.Lock()
-		todo := t.todo
-		t.todo = nil
+		kept := t.kept
+		t.kept = nil
 		t.mu.Unlock()
-		if err := binary.Write(os.Stdout, binary.LittleEndian, todo); err != nil {
+		if err := binary.Write(os.Stdout, binary.LittleEndian, kept); err != nil {
 			return err
 		}
 	}
