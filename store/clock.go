@@ -269,5 +269,6 @@ func (c *change) shiftClock(d time.Duration) error {
 	c.wake(topicEngine)
 	c.after(c.s.water.drain)
 	c.after(c.s.due.drain)
+	c.after(c.s.delayed.drain)
 	return nil
 }

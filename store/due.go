@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// dueMark remembers up to which instant no schedule is due any more. A pass
-// begins there when it is dear to look everywhere: when a long transaction
+// dueMark remembers up to which instant nothing is due any more: no schedule, or
+// no delayed job. A pass begins there when it is dear to look everywhere: when a long transaction
 // elsewhere keeps the dead index entries of the passes before from being
 // removed, and each pass would step over all of them.
 //
-// A schedule that stays due is seen and holds the mark. One that becomes due
-// before the mark can only come from a transaction that was not seen to have
-// ended ([Moment.Stable]), from another node that saved one which was due
-// already, or when a clock was set back. For these, a pass looks everywhere now
-// and then all the same.
+// What stays due is seen and holds the mark. What becomes due before the mark
+// can only come from a transaction that was not seen to have ended
+// ([Moment.Stable]), from another node that saved a schedule which was due
+// already, or when a clock was set back; a job that has to wait is due after the
+// transaction that says so. For these, a pass looks everywhere now and then all
+// the same.
 type dueMark struct {
 	mu        sync.Mutex
-	at        int64     // every schedule that is due is so after this instant
+	at        int64     // all that is due is so after this instant
 	turn      int64     // grows when the mark falls
 	last      time.Time // newest instant of a pass
 	lookAgain time.Time // by the monotonic clock
@@ -47,8 +48,8 @@ func (m *dueMark) begin(now time.Time) dueFrom {
 	return dueFrom{after: m.at, turn: m.turn}
 }
 
-// rise notes what a pass has seen that began at from: the first schedule that
-// is left is due at next, or none is.
+// rise notes what a pass has seen that began at from: the first that is left is
+// due at next, or nothing is.
 func (m *dueMark) rise(from dueFrom, next int64, stable time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,6 +80,14 @@ func (m *dueMark) drain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at, m.turn = 0, m.turn+1
+}
+
+// looked notes what a pass has seen once it is committed. A clock that others
+// set says nothing about what is stable.
+func (c *change) looked(m *dueMark, from dueFrom, next int64) {
+	if c.s.opt.Clock == nil {
+		c.after(func() { m.rise(from, next, c.stable) })
+	}
 }
 
 // wakeAt tells engines that a schedule is due at an instant.

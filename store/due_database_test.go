@@ -85,3 +85,52 @@ func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 		}
 	})
 }
+
+// promoted is how many delayed jobs a pass finds due.
+func promoted(t *testing.T, st *store.Store) int {
+	t.Helper()
+	out, err := st.Promote(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Jobs
+}
+
+func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, st *store.Store) {
+		promoted(t, st)
+		st.LooksAreDear(true)
+		promoted(t, st)
+		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time beyond what the mark rose to with the first
+			if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(50 * time.Millisecond)}}); err != nil {
+				t.Fatal(err)
+			}
+			for promoted(t, st) == 0 {
+				if t.Context().Err() != nil {
+					t.Fatal("nothing is due any more")
+				}
+			}
+		}
+		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
+			t.Fatal(err)
+		}
+		err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+			_, err := tx.Exec(t.Context(), `update jobs set due_at = 1 where state = 'scheduled'`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := promoted(t, st); n != 0 {
+			t.Errorf("%d delayed jobs were found before the mark", n)
+		}
+		st.LooksAreDear(false)
+		if n := promoted(t, st); n != 1 {
+			t.Errorf("%d delayed jobs were found everywhere, want 1", n)
+		}
+	})
+}

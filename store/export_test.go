@@ -7,14 +7,16 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// LooksAreDear makes passes of [Store.FireDue] begin at the mark from now on, or
-// look everywhere once.
+// LooksAreDear makes passes of [Store.FireDue] and [Store.Promote] begin at
+// their marks from now on, or look everywhere.
 func (s *Store) LooksAreDear(dear bool) {
-	s.due.mu.Lock()
-	defer s.due.mu.Unlock()
-	s.due.lookAgain = time.Time{}
-	if dear {
-		s.due.lookAgain = time.Now().Add(time.Hour)
+	for _, m := range []*dueMark{&s.due, &s.delayed} {
+		m.mu.Lock()
+		m.lookAgain = time.Time{}
+		if dear {
+			m.lookAgain = time.Now().Add(time.Hour)
+		}
+		m.mu.Unlock()
 	}
 }
 

@@ -36,9 +36,7 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > $1 and next_at > 0 order by next_at limit 1`, from.after)
 		out.NextAt = instant(next)
 		from.took += time.Since(begun)
-		if s.opt.Clock == nil { // a clock that others set says nothing about what is stable
-			c.after(func() { s.due.rise(from, next, c.stable) })
-		}
+		c.looked(&s.due, from, next)
 		return err
 	})
 	return out, err
@@ -465,11 +463,13 @@ const promoteBatch = 2000
 func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 	err = s.write(ctx, "promote", func(c *change) error {
 		out = belfry.Promoted{Now: c.now}
+		from := s.delayed.begin(c.now)
+		begun := time.Now()
 		queues, err := collect(ctx, c.tx, scanString, `
 			with due as materialized (
 				select id, due_at
 				from jobs
-				where state = 'scheduled' and due_at <= $1
+				where state = 'scheduled' and due_at > $3 and due_at <= $1
 				order by due_at
 				limit $2`+s.sql.SkipLocked("jobs")+`),
 			placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
@@ -477,10 +477,11 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first
 			from placed
 			where jobs.id = placed.id
-			returning case when kind = 'cycle' then '' else queue end`, micros(c.now), promoteBatch)
+			returning case when kind = 'cycle' then '' else queue end`, micros(c.now), promoteBatch, from.after)
 		if err != nil {
 			return err
 		}
+		from.took = time.Since(begun)
 		out.Jobs = len(queues)
 		for _, q := range unique(queues) {
 			if q == "" { // a cycle, which no worker takes
@@ -490,8 +491,11 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 			c.wake(topicQueue(q))
 			c.wake(topicJobs) // for claims that wait for several queues
 		}
-		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' order by due_at limit 1`)
+		begun = time.Now()
+		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' and due_at > $1 order by due_at limit 1`, from.after)
 		out.NextAt = instant(next)
+		from.took += time.Since(begun)
+		c.looked(&s.delayed, from, next)
 		return err
 	})
 	return out, err

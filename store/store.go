@@ -106,15 +106,16 @@ func (o Options) WithDefaults() Options {
 
 // Store is Belfry's state. It is safe for use by many goroutines.
 type Store struct {
-	db     DB
-	sql    Dialect
-	opt    Options
-	hub    *hub
-	judged *judged
-	plans  *plans
-	water  *lowWater
-	due    dueMark
-	watch  watch
+	db      DB
+	sql     Dialect
+	opt     Options
+	hub     *hub
+	judged  *judged
+	plans   *plans
+	water   *lowWater
+	due     dueMark // of schedules
+	delayed dueMark // of jobs
+	watch   watch
 
 	hearing   hearing
 	listening listening
