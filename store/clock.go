@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -41,74 +42,116 @@ func monotonic() func() time.Duration {
 // FollowClock notices that the clock that decides was set, and makes up for it
 // as [Store.ShiftClock] does, once for all nodes. Call it every second.
 func (s *Store) FollowClock(ctx context.Context) error {
-	return s.write(ctx, "follow clock", func(c *change) error {
-		_, _, err := c.followClock()
-		return err
-	})
+	return s.write(ctx, "follow clock", (*change).followClock)
 }
+
+// errClockSet ends a transition that finds the clock set. [Store.write] follows
+// the clock and begins the transition again: it may hold locks already, and to
+// follow the clock takes those of all that has a time, in an order of their own.
+var errClockSet = errors.New("the clock was set, and nobody has followed it yet")
+
+// followTries is how often a transition is begun again because of that. The last
+// time it goes on, and trusts nothing.
+const followTries = 3
 
 // trusted reports that what looks passed has passed: the clock was not set, or
 // that was made up for already. Until that is known nothing is taken from
 // anyone, but not for ever.
 func (c *change) trusted() (bool, error) {
-	_, sure, err := c.followClock()
-	return sure, err
+	if c.s.opt.Monotonic == nil {
+		return true, nil
+	}
+	k, err := c.compareClock()
+	switch {
+	case err != nil || !k.made:
+		return k.sure, err
+	case k.by != 0 && !c.unsure:
+		return false, errClockSet
+	case k.by != 0:
+		return false, nil
+	}
+	c.compared(k)
+	// The first look of a process has nothing to compare with: what looks passed
+	// may be a clock that was set since this process leased something.
+	return k.last.seen, nil
 }
 
-// followClock answers how far the clock was found set, and shifts by it. It is
-// not sure when the question took too long, and somebody was sure a moment ago.
-func (c *change) followClock() (by time.Duration, sure bool, err error) {
+// followClock shifts by how far the clock is found set.
+func (c *change) followClock() error {
 	if c.s.opt.Monotonic == nil {
-		return 0, true, nil
+		return nil
 	}
-	mono := c.s.opt.Monotonic()
-	c.s.watch.mu.Lock()
-	last := c.s.watch.last
-	c.s.watch.mu.Unlock()
-	if mono-c.asked > sureWithin {
-		return 0, last.seen && mono-last.mono > patience, nil
+	k, err := c.compareClock()
+	if err != nil || !k.made {
+		return err
 	}
-	row, err := c.readClock("")
-	if err != nil {
-		return 0, false, err
-	}
-	if row.ahead(last, c.now, mono) {
-		return 0, false, nil
-	}
-	if by = row.unfollowed(last, c.now, mono); by != 0 || c.now.Sub(row.seenAt) >= seenEvery {
+	if k.by != 0 || c.now.Sub(k.row.seenAt) >= seenEvery {
 		locked, err := c.readClock(c.sql.ForUpdate("clock"))
 		if err != nil {
-			return 0, false, err
+			return err
 		}
-		if locked.shifts != row.shifts { // another node was faster
-			if by = 0; last.seen {
-				by = locked.unfollowed(last, c.now, mono)
+		if locked.shifts != k.row.shifts { // another node was faster
+			if k.by = 0; k.last.seen {
+				k.by = locked.unfollowed(k.last, c.now, k.mono)
 			}
 		}
-		if row = locked; by != 0 {
-			row.shifts, row.total, row.setAt, row.setBy = row.shifts+1, row.total+by, c.now, by
-			if err := c.shiftClock(by); err != nil {
-				return 0, false, err
+		if k.row = locked; k.by != 0 {
+			k.row.shifts, k.row.total, k.row.setAt, k.row.setBy = k.row.shifts+1, k.row.total+k.by, c.now, k.by
+			if err := c.shiftClock(k.by); err != nil {
+				return err
 			}
 		}
 		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5`,
-			row.shifts, micros(c.now), row.total.Microseconds(), micros(row.setAt), row.setBy.Microseconds()); err != nil {
-			return 0, false, err
+			k.row.shifts, micros(c.now), k.row.total.Microseconds(), micros(k.row.setAt), k.row.setBy.Microseconds()); err != nil {
+			return err
 		}
 	}
-	c.clock = row
+	c.compared(k)
+	return nil
+}
+
+// comparison is what a look at the clock says beside the last one of this
+// process.
+type comparison struct {
+	made bool // or the question took too long, or others know more
+	sure bool // if not: that nothing was set all the same, because nobody could say so for long
+	last look
+	mono time.Duration
+	row  clockRow
+	by   time.Duration // that the clock was set, and nobody has followed it
+}
+
+// compareClock locks nothing, and changes nothing.
+func (c *change) compareClock() (k comparison, err error) {
+	k.mono = c.s.opt.Monotonic()
+	c.s.watch.mu.Lock()
+	k.last = c.s.watch.last
+	c.s.watch.mu.Unlock()
+	if k.mono-c.asked > sureWithin {
+		k.sure = k.last.seen && k.mono-k.last.mono > patience
+		return k, nil
+	}
+	if k.row, err = c.readClock(""); err != nil {
+		return k, err
+	}
+	k.made = !k.row.ahead(k.last, c.now, k.mono)
+	k.by = k.row.unfollowed(k.last, c.now, k.mono)
+	return k, nil
+}
+
+// compared keeps a comparison for this transition, and for the next look once it
+// is committed.
+func (c *change) compared(k comparison) {
+	c.clock = k.row
 	now := c.now
 	c.after(func() {
 		c.s.watch.mu.Lock()
 		defer c.s.watch.mu.Unlock()
-		c.s.watch.last = look{true, now, mono, row.total, row.shifts}
-		if by != 0 {
-			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", by)
+		c.s.watch.last = look{true, now, k.mono, k.row.total, k.row.shifts}
+		if k.by != 0 {
+			c.s.opt.Logger.Warn("the clock was set, and delays follow it", "by", k.by)
 		}
 	})
-	// The first look of a process has nothing to compare with: what looks passed
-	// may be a clock that was set since this process leased something.
-	return by, last.seen || by != 0, nil
 }
 
 // clockSet answers how far the clock was set since somebody looked, if nobody
@@ -233,10 +276,25 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 // shiftClock moves what was written before the clock was set, and not what was
 // since: after a step back that has times which are still to come, after a step
 // forward times that are long gone.
+//
+// Everything is locked as elsewhere: sessions before jobs, and jobs, by their
+// ids, before leases. A worker's finish that met this the other way round would
+// wait for it, and it for the finish; and a server of PostgreSQL whose clock was
+// set may look for such a ring much later than it should.
 func (c *change) shiftClock(d time.Duration) error {
 	before, than := ">", c.now
 	if d > 0 {
 		before, than = "<", c.now.Add(-d/2)
+	}
+	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from sessions where ended_at = 0 order by id`+c.sql.ForUpdate("sessions")+`) as locked`); err != nil {
+		return err
+	}
+	moved := `id in (select job_id from leases where claimed_at ` + before + ` $1)`
+	if d < 0 {
+		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and ready_at > $1`
+	}
+	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from jobs where `+moved+` order by id`+c.sql.ForUpdate("jobs")+`) as locked`, micros(than)); err != nil {
+		return err
 	}
 	queries := []string{
 		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,

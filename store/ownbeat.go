@@ -118,8 +118,8 @@ func (s *Store) BeatAttempt(ctx context.Context, session string, ref belfry.Ref,
 
 // endLate ends an attempt beyond its deadline, if the clock can be believed.
 func (c *change) endLate(h held) (bool, error) {
-	by, sure, err := c.followClock()
-	if err != nil || by != 0 || !sure || c.now.Before(h.moved(c.clock).deadlineAt) {
+	sure, err := c.trusted()
+	if err != nil || !sure || c.now.Before(h.moved(c.clock).deadlineAt) {
 		return false, err
 	}
 	_, err = c.settleOther([]belfry.Finish{lateFinish(h.ref)})

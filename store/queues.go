@@ -36,6 +36,9 @@ func (c *change) checkQueue(field, name string) error {
 // this process left, and looks at the clock before anything is leased by it.
 // Opening a store calls it.
 func (s *Store) Prepare(ctx context.Context) error {
+	if err := s.FollowClock(ctx); err != nil {
+		return err
+	}
 	return s.write(ctx, "prepare", func(c *change) error {
 		for _, q := range belfry.FirstQueues() {
 			_, err := c.tx.Exec(ctx, `
@@ -45,9 +48,6 @@ func (s *Store) Prepare(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-		}
-		if _, _, err := c.followClock(); err != nil {
-			return err
 		}
 		return c.freeAlerts()
 	})

@@ -14,6 +14,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -152,21 +153,16 @@ func (s *Store) Run(ctx context.Context) error {
 }
 
 // write runs a transition, tells the observer, and after the commit wakes whom
-// it concerns.
+// it concerns. One that finds the clock set is begun again once it was followed.
 func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
-	asked := s.begin(ctx)
-	var c *change
-	err := s.db.Write(ctx, func(tx Tx, at Moment) error {
-		again := *asked // what an earlier try has gathered is gone with it
-		c = &again
-		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
-		if err := fn(c); err != nil {
-			return err
+	begun := time.Now()
+	c, err := s.try(ctx, fn, false)
+	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
+		if err = s.FollowClock(ctx); err == nil {
+			c, err = s.try(ctx, fn, tries == followTries)
 		}
-		c.wakeEarly(at.Woke)
-		return nil
-	})
-	s.opt.Observer.Took(name, time.Since(asked.begun), err != nil)
+	}
+	s.opt.Observer.Took(name, time.Since(begun), err != nil)
 	s.hears(ctx, err)
 	if err == nil {
 		for _, fn := range c.then {
@@ -179,6 +175,23 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 		}
 	}
 	return err
+}
+
+// try runs a transition once; unsure is [change.unsure].
+func (s *Store) try(ctx context.Context, fn func(c *change) error, unsure bool) (c *change, err error) {
+	asked := s.begin(ctx)
+	asked.unsure = unsure
+	err = s.db.Write(ctx, func(tx Tx, at Moment) error {
+		again := *asked // what an earlier try has gathered is gone with it
+		c = &again
+		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
+		if err := fn(c); err != nil {
+			return err
+		}
+		c.wakeEarly(at.Woke)
+		return nil
+	})
+	return c, err
 }
 
 // begin is a transition that is asked for now and has no transaction yet.
@@ -214,8 +227,9 @@ type change struct {
 	then   []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
-	// clock is what was known of it when it was followed; zero before.
-	clock clockRow
+	// clock is what was known of it when it was compared; zero before.
+	clock  clockRow
+	unsure bool // a clock that was set is no reason to begin again, but nothing is trusted
 
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that

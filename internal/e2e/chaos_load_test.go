@@ -63,7 +63,7 @@ var mayFail = []string{"doomed", "rough"}
 func definitions(history string) belfry.Manifest {
 	task := func(name, pace, beats string) belfry.Task {
 		return belfry.Task{
-			Name: name, Timeout: belfry.MaxTimeout, // or a step of the clock would end it
+			Name: name, Timeout: belfry.MaxTimeout, // or an attempt that was claimed while the clock was set back for a moment would have no time left
 			Retry:   belfry.Retry{MaxAttempts: 90, Delay: belfry.Duration(100 * time.Millisecond), Backoff: belfry.BackoffFixed},
 			Command: &belfry.Command{Shell: noteDown, Env: map[string]string{"PACE": pace, "BEATS": beats, "HISTORY": history}},
 		}

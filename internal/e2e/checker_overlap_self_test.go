@@ -60,9 +60,6 @@ func TestTheCheckerFindsOverlaps(t *testing.T) {
 		"one more, while another node was frozen": {func(_ *record, h []line) []line {
 			return insert(insert(h, 4, zombie), 2, mark(markLapse, "B"))
 		}, "2 of strait at the same time"},
-		"one more, after the clock was set": {func(_ *record, h []line) []line {
-			return insert(insert(h, 4, zombie), 2, mark(markLapse, everybody))
-		}, ""},
 		"one more, that was not lost": {func(r *record, h []line) []line {
 			r.attempts[1][0].Outcome = belfry.OutcomeError
 			return insert(insert(h, 4, zombie), 2, mark(markLapse, "A"))

@@ -9,20 +9,19 @@ import "github.com/belfry-run/belfry"
 // lived at least from its first line to its last, and the order of lines is
 // the order of events: what overlaps here has overlapped.
 //
-// Two things excuse an attempt. The process of its node was frozen, which
-// keeps the node from ending what it started; or the clock on which leases
-// count was set. From then on, or for a freeze from the end of the lease,
-// whoever was given up may live beside his successor, until he learns of it.
-// Nothing else does: a node that was killed takes its commands along, and one
-// that cannot reach the database ends them before its lease does.
+// One thing excuses an attempt: the process of its node was frozen, which keeps
+// the node from ending what it started. From the end of the lease, whoever was
+// given up may live beside his successor, until he learns of it. Nothing else
+// does: a node that was killed takes its commands along, one that cannot reach
+// the database ends them before its lease does, and a clock that is set takes
+// no job from who lives.
 
 // Marks are lines that the test writes between those of the handlers, with
-// the name of a node, or of all, in the place of the task.
+// the name of a node in the place of the task.
 const (
 	markFreeze = "freeze"
 	markThaw   = "thaw"
 	markLapse  = "lapse"
-	everybody  = "*"
 )
 
 func (l line) mark() bool {
@@ -55,7 +54,7 @@ func excused(r record, history []line) map[string]int {
 			}
 		case l.what == markLapse:
 			for session, worker := range living {
-				if _, before := from[session]; !before && (l.task == worker || l.task == everybody) {
+				if _, before := from[session]; !before && l.task == worker {
 					from[session] = i
 				}
 			}

@@ -35,15 +35,11 @@ func drawClock(_ *chaos, r *rand.Rand) fault {
 
 func (f *step) Begin(c *chaos) {
 	f.before = c.off
-	// Leases count on the clock that decides: who lives may be given up now,
-	// and learns it at his next renewal.
-	c.mark(markLapse, everybody)
 	c.setClock(c.off + f.by)
 }
 
 func (f *step) Heal(c *chaos) {
 	if f.by < 0 {
-		c.mark(markLapse, everybody)
 		c.setClock(f.before)
 	}
 }

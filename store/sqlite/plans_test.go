@@ -99,7 +99,7 @@ func TestPlans(t *testing.T) {
 			_, _, err = st.Events(ctx, "default", cursor, 0)
 			return err
 		}},
-		{"promote", []string{"jobs_scheduled (due_at<?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
+		{"promote", []string{"jobs_scheduled (due_at>? AND due_at<?)"}, []string{"TEMP B-TREE FOR ORDER BY"}, func() error {
 			clock.Move(time.Second)
 			_, err := st.Promote(ctx)
 			return err
