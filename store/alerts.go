@@ -214,8 +214,9 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 	return tries, err
 }
 
-// checkChannels refuses a rule that names a channel which does not exist.
-func checkChannels(c *change, rule belfry.AlertRule) error {
+// checkRule refuses a rule that names a channel or a calendar which does not
+// exist.
+func checkRule(c *change, rule belfry.AlertRule) error {
 	for i, name := range rule.Channels {
 		n, _, err := first(c.ctx, c.tx, scanInt, `select count(*) from documents where noun = 'channel' and namespace = $1 and name = $2`, rule.Namespace, name)
 		if err != nil {
@@ -223,6 +224,18 @@ func checkChannels(c *change, rule belfry.AlertRule) error {
 		}
 		if n == 0 {
 			return belfry.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		}
+	}
+	if err := c.lockCalendars(rule.Namespace, rule.Quiet...); err != nil {
+		return err
+	}
+	for i, name := range rule.Quiet {
+		_, err := c.s.calendar(c.ctx, c.tx, rule.Namespace, name, "")
+		if belfry.CodeOf(err) == belfry.NotFound {
+			err = belfry.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
 	return cal, c.audit("create", "calendar", cal.Namespace, cal.Name, "", nil, cal)
 }
 
-// DeleteCalendar removes a calendar that no schedule refers to.
+// DeleteCalendar removes a calendar that nothing refers to.
 func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete calendar", func(c *change) error {
 		cal, err := s.calendar(ctx, c.tx, namespace, name, "")
@@ -129,10 +129,41 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 			return belfry.Errorf(belfry.Conflict, "schedule %q refers to calendar %q", u.Name, cal.Name).WithHint("edit the schedule first")
 		}
 	}
+	if err := c.freeCalendar(cal); err != nil {
+		return err
+	}
 	if _, err := c.tx.Exec(c.ctx, `delete from calendars where id = $1`, cal.ID); err != nil {
 		return err
 	}
 	return c.audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
+}
+
+// freeCalendar refuses to delete a calendar that is named by what has no
+// schedule: heartbeats, and alert rules for their quiet hours.
+func (c *change) freeCalendar(cal belfry.Calendar) error {
+	beats, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
+		select `+monitorColumns+`
+		from monitors m
+		where m.namespace = $1 and m.kind = 'heartbeat' and m.doc like $2
+		order by m.name`, cal.Namespace, `%"`+cal.Name+`"%`)
+	if err != nil {
+		return err
+	}
+	for _, m := range beats {
+		if slices.Contains(m.Schedule().Calendars(), cal.Name) {
+			return belfry.Errorf(belfry.Conflict, "monitor %q refers to calendar %q", m.Name, cal.Name).WithHint("edit the monitor first")
+		}
+	}
+	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		if slices.Contains(rule.Quiet, cal.Name) {
+			return belfry.Errorf(belfry.Conflict, "alert rule %q refers to calendar %q", rule.Name, cal.Name).WithHint("edit the rule first")
+		}
+	}
+	return nil
 }
 
 // lockCalendars keeps calendars from being deleted, and waits for those that

@@ -61,7 +61,7 @@ var alertRules = docKind[belfry.AlertRule]{
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
 	defaults: belfry.AlertRule.WithDefaults, validate: belfry.AlertRule.Validate,
-	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkChannels,
+	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkRule,
 }
 
 var windows = docKind[belfry.Window]{

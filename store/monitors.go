@@ -170,8 +170,8 @@ func (c *change) checkMonitor(m belfry.Monitor) error {
 			return belfry.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
 		}
 	}
-	if m.Heartbeat != nil {
-		return nil
+	if m.Heartbeat != nil { // its schedule is not saved, which would hold them
+		return c.lockCalendars(m.Namespace, m.Schedule().Calendars()...)
 	}
 	return under("check", c.s.vet(m.Check))
 }

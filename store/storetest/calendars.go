@@ -33,6 +33,10 @@ func within(names ...string) func(*belfry.Schedule) {
 	return func(s *belfry.Schedule) { s.Within = names }
 }
 
+func beats(m *belfry.Monitor) {
+	m.Check, m.Heartbeat = belfry.Task{}, &belfry.Heartbeat{}
+}
+
 func nextOpen(s *belfry.Schedule) { s.OnBlackout = belfry.BlackoutNextOpen }
 
 func init() {
@@ -106,6 +110,31 @@ func init() {
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"))
 		ok(b, b.st.DeleteSchedule(b.ctx, "default", "in"))
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "day"))
+	})
+
+	add("a calendar that a monitor, a heartbeat or an alert rule refers to is not deleted", func(b *bench) {
+		for _, name := range []string{"site", "backup", "night"} {
+			b.calendar(name, "* 22:00-24:00")
+		}
+		b.calendar("spare", "MON")
+		b.monitor("site", func(m *belfry.Monitor) { m.Blackout = []string{"site"} })
+		b.monitor("backup", beats, func(m *belfry.Monitor) { m.Within = []string{"backup"} })
+		b.monitor("spare", beats)
+		b.channel("pager", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+		for calendar, user := range map[string]string{"site": `"monitor:site"`, "backup": `monitor "backup"`, "night": `alert rule "to-pager"`} {
+			wantCode(b, b.st.DeleteCalendar(b.ctx, "default", calendar), belfry.Conflict, user)
+		}
+		ok(b, b.st.DeleteCalendar(b.ctx, "default", "spare")) // a monitor of that name is no calendar
+		must(b.st.Apply(b.ctx, belfry.Manifest{}, belfry.ApplyOptions{Prune: true}))(b)
+		want(b, "calendars of an empty file", b.count(`select count(*) from calendars`), 0)
+	})
+
+	add("an alert rule or a heartbeat that names an unknown calendar is refused with the field", func(b *bench) {
+		b.channel("pager")
+		_, err := b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "quiet", Channels: []string{"pager"}, Quiet: []string{"nigth"}})
+		wantCode(b, err, belfry.Invalid, "quiet[0]", "is not a calendar in namespace default")
+		_, err = b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "backup", Heartbeat: &belfry.Heartbeat{}, Within: []string{"nobody"}})
+		wantCode(b, err, belfry.Invalid, "within[0]", "is not a calendar in namespace default")
 	})
 
 	add("a schedule that names an unknown calendar is refused with the field, and leaves nothing", func(b *bench) {
