@@ -154,14 +154,17 @@ func (c *change) judge(all []checked) error {
 			continue // deleted meanwhile
 		}
 		o.clean()
+		results = append(results, resultRowOf(row.ID, o))
 		env, err := c.surroundings(*row)
 		if err != nil {
-			return err
+			// See lapse. Jobs have ended all the same, of this monitor and of all
+			// others in the batch, and would be reported in vain again and again.
+			c.s.opt.Logger.Error("monitor cannot be computed, its check is kept and not judged", "monitor", row.Name, "namespace", row.Namespace, "error", err)
+			continue
 		}
 		if err := c.takeJudgement(row, belfry.Judge(row.Monitor, row.state, o.Observation, env, c.now), &o.Observation); err != nil {
 			return err
 		}
-		results = append(results, resultRowOf(row.ID, o))
 	}
 	if err := c.writeResults(results); err != nil {
 		return err

@@ -91,6 +91,26 @@ func (w checker) incidents(name string) []belfry.Incident {
 }
 
 func init() {
+	add("a check that ends although its monitor cannot be computed any more is kept, and holds up no other", func(b *bench) {
+		w := b.checker()
+		b.monitor("nowhere")
+		b.monitor("sound")
+		b.clock.Move(time.Minute)
+		b.fire()
+		b.promote()
+		var ends []belfry.Finish
+		for _, j := range w.checks() {
+			ends = append(ends, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK, Check: &passed})
+		}
+		b.sql(`update monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
+		for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
+			want(b, "state", f.State, belfry.JobSucceeded)
+		}
+		want(b, "sound", w.look("sound").Status, belfry.StatusUp)
+		want(b, "nowhere", w.look("nowhere").Status, belfry.StatusNew)
+		want(b, "results of nowhere", len(w.results("nowhere")), 1)
+	})
+
 	add("a check leaves a result and a verdict, and no finished job", func(b *bench) {
 		w := b.checker()
 		v := b.monitor("site")
