@@ -1,6 +1,10 @@
 package belfry
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Measure is what a check saw: one look at a target. A worker reports it with
 // the end of an attempt.
@@ -141,6 +145,57 @@ const (
 	MaxSnapshotLines = 40 // headers
 	MaxHops          = 51
 )
+
+// maxHopURL and maxName bound texts of a measure that have no limit of their own.
+const (
+	maxHopURL = 2 << 10
+	maxName   = 64 // of a code, an address, a digest
+)
+
+// Bounded is the measure as it may be kept. Workers are not trusted: an outcome
+// that there is not is an error of ours, and no text, no list and no number is
+// larger than one that an honest worker reports.
+func (m Measure) Bounded() Measure {
+	switch m.Outcome {
+	case CheckOK, CheckDegraded, CheckFail, CheckError:
+	default:
+		m.Outcome, m.Code = CheckError, CodeInternal
+	}
+	short := func(s string, limit int) string { s, _ = CleanText(s, limit); return s }
+	m.Message, m.Code, m.IP = short(m.Message, MaxCheckMessage), CheckCode(short(string(m.Code), maxName)), short(m.IP, maxName)
+	m.Latency = min(max(m.Latency, 0), MaxTimeout)
+	m.Hops = slices.Clone(m.Hops[:min(len(m.Hops), MaxHops)])
+	for i := range m.Hops {
+		h := &m.Hops[i]
+		h.URL, h.IP = short(h.URL, maxHopURL), short(h.IP, maxName)
+	}
+	m.Conditions = slices.Clone(m.Conditions[:min(len(m.Conditions), 2*MaxConditions)])
+	for i := range m.Conditions {
+		c := &m.Conditions[i]
+		c.Text, c.Value, c.Error = short(c.Text, MaxCondition), short(c.Value, MaxCheckMessage), short(c.Error, MaxCheckMessage)
+	}
+	if m.Snapshot != nil {
+		s := *m.Snapshot
+		body, cut := CleanText(s.Body, MaxSnapshot)
+		s.Status, s.Body, s.Cut = short(s.Status, MaxCheckMessage), body, s.Cut || cut
+		if names := slices.Sorted(maps.Keys(s.Headers)); len(names) > 0 {
+			given := s.Headers
+			s.Headers = map[string]string{}
+			for _, name := range names[:min(len(names), MaxSnapshotLines)] {
+				s.Headers[short(name, MaxCheckMessage)] = short(given[name], MaxCheckMessage)
+			}
+			s.Cut = s.Cut || len(names) > MaxSnapshotLines
+		}
+		m.Snapshot = &s
+	}
+	if m.Page != nil {
+		p := *m.Page
+		p.Text = short(p.Text, MaxPageText)
+		p.Digest, p.RawDigest, p.ConfigHash = short(p.Digest, maxName), short(p.RawDigest, maxName), short(p.ConfigHash, maxName)
+		m.Page = &p
+	}
+	return m
+}
 
 // Probed is a measure taken outside any monitor: a dry run.
 type Probed struct {

@@ -153,7 +153,7 @@ func (c *change) judge(all []checked) error {
 		if row == nil {
 			continue // deleted meanwhile
 		}
-		o.clean()
+		o.Measure = o.Bounded()
 		results = append(results, resultRowOf(row.ID, o))
 		env, err := c.surroundings(*row)
 		if err != nil {
@@ -187,34 +187,6 @@ func (c *change) followChecks(all []checked) error {
 		return err
 	}
 	return c.follow(waiting)
-}
-
-// clean bounds what a worker says. Workers are not trusted.
-func (o *checked) clean() {
-	switch o.Outcome {
-	case belfry.CheckOK, belfry.CheckDegraded, belfry.CheckFail, belfry.CheckError:
-	default:
-		o.Outcome, o.Code = belfry.CheckError, belfry.CodeInternal
-	}
-	o.Message, _ = belfry.CleanText(o.Message, belfry.MaxCheckMessage)
-	code, _ := belfry.CleanText(string(o.Code), 64)
-	o.Code = belfry.CheckCode(code)
-	o.IP, _ = belfry.CleanText(o.IP, 64)
-	o.Latency = min(max(o.Latency, 0), belfry.MaxTimeout)
-	o.Hops = o.Hops[:min(len(o.Hops), belfry.MaxHops)]
-	o.Conditions = o.Conditions[:min(len(o.Conditions), 2*belfry.MaxConditions)]
-	if s := o.Snapshot; s != nil {
-		body, cut := belfry.CleanText(s.Body, belfry.MaxSnapshot)
-		o.Snapshot = &belfry.Snapshot{Status: s.Status, Headers: s.Headers, Body: body, Cut: s.Cut || cut}
-	}
-	if p := o.Page; p != nil {
-		clean := *p
-		clean.Text, _ = belfry.CleanText(p.Text, belfry.MaxPageText)
-		clean.Digest, _ = belfry.CleanText(p.Digest, 64)
-		clean.RawDigest, _ = belfry.CleanText(p.RawDigest, 64)
-		clean.ConfigHash, _ = belfry.CleanText(p.ConfigHash, 64)
-		o.Page = &clean
-	}
 }
 
 // surroundings is what a verdict depends on besides the monitor: windows of

@@ -91,6 +91,21 @@ func (w checker) incidents(name string) []belfry.Incident {
 }
 
 func init() {
+	add("a worker cannot have more kept of a check than an honest one reports", func(b *bench) {
+		w := b.checker()
+		b.monitor("site")
+		long := strings.Repeat("x", 1<<20)
+		w.turn("site", belfry.Measure{
+			Outcome: belfry.CheckFail, Code: belfry.CodeStatus, Message: long, Hops: []belfry.Hop{{URL: long}},
+			Conditions: []belfry.ConditionResult{{Text: long, Value: long}}, Snapshot: &belfry.Snapshot{Status: long, Headers: map[string]string{"X": long}},
+		})
+		w.turn("site", belfry.Measure{Outcome: belfry.CheckFail, Snapshot: &belfry.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
+		want(b, "incidents", len(w.incidents("site")), 1)
+		if n := b.count(`select max(length(detail)) from results`) + b.count(`select max(length(doc)) from incidents`); n > 100_000 {
+			b.Fatalf("%d bytes are kept", n)
+		}
+	})
+
 	add("a check that ends although its monitor cannot be computed any more is kept, and holds up no other", func(b *bench) {
 		w := b.checker()
 		b.monitor("nowhere")
