@@ -122,10 +122,18 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token
 		return belfry.Token{}, err
 	}
 	if now.Sub(t.LastUsedAt) >= usedEvery {
-		err = s.write(ctx, "use token", func(c *change) error {
-			_, err := c.tx.Exec(ctx, `update tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))
-			return err
-		})
+		s.note(ctx, "use token", `update tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))
 	}
-	return t, err
+	return t, nil
+}
+
+// note writes down that something was used. Whoever used it is not refused when
+// that fails: with a full disk, what is there can still be read.
+func (s *Store) note(ctx context.Context, name, query string, args ...any) {
+	if err := s.write(ctx, name, func(c *change) error {
+		_, err := c.tx.Exec(ctx, query, args...)
+		return err
+	}); err != nil {
+		s.opt.Logger.Warn("it could not be noted that it was used", "transition", name, "error", err)
+	}
 }

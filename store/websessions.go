@@ -52,14 +52,10 @@ func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSession
 		return belfry.WebSession{}, belfry.Errorf(belfry.NotFound, "the session has ended").WithHint("sign in again")
 	}
 	w, changed := w.Seen(now, l.WithDefaults())
-	if !changed {
-		return w, nil
+	if changed {
+		s.note(ctx, "see web session", `update web_sessions set seen_at = $2, expires_at = $3 where hash = $1`, hash, micros(w.SeenAt), micros(w.ExpiresAt))
 	}
-	return w, s.write(ctx, "see web session", func(c *change) error {
-		_, err := c.tx.Exec(ctx, `update web_sessions set seen_at = $2, expires_at = $3 where hash = $1`,
-			hash, micros(w.SeenAt), micros(w.ExpiresAt))
-		return err
-	})
+	return w, nil
 }
 
 // CloseWebSession ends a session, if there is one.

@@ -1,0 +1,40 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// full is a database that has no room for anything more.
+type full struct{ store.DB }
+
+func (full) Write(context.Context, func(store.Tx, store.Moment) error) error {
+	return belfry.Errorf(belfry.Unavailable, "the disk of the database is full")
+}
+
+func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, st *store.Store) {
+		ctx := t.Context()
+		_, secret, err := st.CreateToken(ctx, belfry.Token{Name: "ops", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := st.OpenWebSession(ctx, belfry.WebSession{Hash: strings.Repeat("a", 64), Sealed: []byte("x")}, belfry.WebSessionLimits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := store.New(full{st.DB()}, store.Options{Clock: func() time.Time { return time.Now().Add(10 * time.Minute) }})
+		if token, err := later.Authenticate(ctx, secret); err != nil || token.Name != "ops" {
+			t.Errorf("the token answers %+v, %v", token, err)
+		}
+		if _, err := later.WebSession(ctx, session.Hash, belfry.WebSessionLimits{}); err != nil {
+			t.Errorf("the session answers %v", err)
+		}
+	})
+}
