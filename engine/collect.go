@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -79,23 +78,26 @@ func (e *Engine) remove(ctx context.Context, store Artifacts, digests []string) 
 	if err != nil || len(free) == 0 {
 		return err
 	}
-	removed := 0
-	var failed error
+	removed, left := 0, 0
+	var cause error
 	begun, stop := context.WithTimeout(ctx, removeAll)
 	defer stop()
 	for _, digest := range free {
 		removing, cancel := context.WithTimeout(begun, removeWithin)
 		err := e.opt.Bytes.Delete(removing, digest)
 		cancel()
-		if err != nil {
-			failed = errors.Join(failed, err)
-			break // the store is out of reach, most likely
+		if err != nil { // one that cannot be removed holds up no other
+			left, cause = left+1, err
+			continue
 		}
 		removed++
+	}
+	if left > 0 && ctx.Err() == nil {
+		e.opt.Logger.Warn("artifacts that nothing refers to could not be removed, they are tried again with the next look", "artifacts", left, "error", cause)
 	}
 	if removed > 0 {
 		e.opt.Logger.Info("removed artifacts that nothing refers to", "artifacts", removed)
 	}
 	// Also when this node stops: the others need not wait until it counts as dead.
-	return errors.Join(failed, store.EndRemoval(context.WithoutCancel(ctx), free))
+	return store.EndRemoval(context.WithoutCancel(ctx), free)
 }
