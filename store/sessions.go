@@ -196,7 +196,6 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	if err != nil {
 		return err
 	}
-	c.after(func() { c.s.floors.rise(session, rows) })
 	sure := true
 	if slices.ContainsFunc(rows, func(h held) bool { return !c.now.Before(h.deadlineAt) || c.now.Sub(h.claimedAt) > belfry.ClaimSettled }) {
 		if sure, err = c.trusted(); err != nil {
@@ -206,6 +205,7 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 			rows[i] = h.moved(c.clock)
 		}
 	}
+	c.after(func() { c.s.floors.rise(session, rows) }) // once for a renewal, and here it is not begun again
 	leased := make(map[belfry.Ref]held, len(rows))
 	var late, never []belfry.Finish
 	for _, h := range rows {

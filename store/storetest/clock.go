@@ -70,6 +70,22 @@ func init() {
 		b.wantState(j.ID, belfry.JobRunning)
 	})
 
+	addNodes("a clock that is set while a claim is being committed ends nothing of it", func(b *bench, nodes []*store.Store) {
+		b.task("t")
+		s := b.session("t")
+		follow(b, nodes)
+		b.renew(s)
+		for range 2 {
+			b.enqueue(belfry.NewJob{Task: "t"})
+		}
+		late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
+		b.sql(`update leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
+		b.clock.Set(time.Hour)
+		want(b, "told to end", len(b.renew(s, held).Cancel), 0)
+		b.sql(`update leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
+		want(b, "told to end, once the claim is there", len(b.renew(s, late, held).Cancel), 0)
+	})
+
 	addNodes("a clock that is set forward while a claim's answer is under way takes no job back, also on a node that has just started", func(b *bench, nodes []*store.Store) {
 		b.task("t")
 		unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // which could not look as it opened
