@@ -40,6 +40,11 @@ func CanGather(topic string) bool {
 
 func newHub() *hub { return &hub{topics: map[string]*bell{}} }
 
+// maxBells bounds the topics that anybody has ever waited for. Names come from
+// outside, those of sessions and of queues that need not exist; beyond it, all
+// that wait look again.
+const maxBells = 100_000
+
 // on returns a channel that is closed at the next wake-up of topic. Take it
 // before looking at the rows, or the wake-up between the look and the wait is
 // lost.
@@ -51,6 +56,9 @@ func (h *hub) bell(topic string) *bell {
 	defer h.mu.Unlock()
 	b, ok := h.topics[topic]
 	if !ok {
+		if len(h.topics) >= maxBells {
+			h.ringAllLocked()
+		}
 		b = &bell{rung: make(chan struct{})}
 		h.topics[topic] = b
 	}
@@ -85,6 +93,10 @@ func (h *hub) heard(topic string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.ringAllLocked()
+}
+
+func (h *hub) ringAllLocked() {
 	for t, b := range h.topics {
 		close(b.rung)
 		delete(h.topics, t)
