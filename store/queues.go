@@ -15,7 +15,11 @@ func scanQueue(rows Rows) (q belfry.Queue, err error) {
 }
 
 func (s *Store) queue(ctx context.Context, tx Tx, name string) (belfry.Queue, error) {
-	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from queues where name = $1`, name)
+	return s.queueWith(ctx, tx, name, "")
+}
+
+func (s *Store) queueWith(ctx context.Context, tx Tx, name, suffix string) (belfry.Queue, error) {
+	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from queues where name = $1`+suffix, name)
 	if err == nil && !found {
 		err = belfry.Errorf(belfry.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
 	}
@@ -24,8 +28,17 @@ func (s *Store) queue(ctx context.Context, tx Tx, name string) (belfry.Queue, er
 
 // checkQueue refuses a field that names a queue which does not exist. A job in
 // it would wait for ever.
-func (c *change) checkQueue(field, name string) error {
-	_, err := c.s.queue(c.ctx, c.tx, name)
+func (c *change) checkQueue(field, name string) error { return c.queueFor(field, name, "") }
+
+// holdQueue is checkQueue for what stays, and nobody deletes the queue before
+// this transaction ends. Claims from a queue with a limit over all workers wait
+// meanwhile, so those who only make jobs do not come here.
+func (c *change) holdQueue(field, name string) error {
+	return c.queueFor(field, name, c.sql.ForKeyShare("queues"))
+}
+
+func (c *change) queueFor(field, name, suffix string) error {
+	_, err := c.s.queueWith(c.ctx, c.tx, name, suffix)
 	if belfry.CodeOf(err) == belfry.NotFound {
 		return belfry.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name)
 	}
@@ -97,7 +110,7 @@ func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
 // DeleteQueue removes a queue that nothing uses.
 func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 	return s.write(ctx, "delete queue", func(c *change) error {
-		q, err := s.queue(ctx, c.tx, name)
+		q, err := s.queueWith(ctx, c.tx, name, s.sql.ForUpdate("queues")) // a task that is being saved is waited for
 		if err != nil {
 			return err
 		}

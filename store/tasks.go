@@ -141,7 +141,7 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.checkCycle(t); err != nil {
 		return t, err
 	}
-	if err := c.checkQueue("queue", t.Queue); err != nil {
+	if err := c.holdQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
 	if err := c.referTask(t); err != nil {
@@ -199,7 +199,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if taskDoc(old) == taskDoc(t) {
 		return old, nil
 	}
-	if err := c.checkQueue("queue", t.Queue); err != nil {
+	if err := c.holdQueue("queue", t.Queue); err != nil {
 		return t, err
 	}
 	if err := c.s.vet(t); err != nil {

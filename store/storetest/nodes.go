@@ -254,6 +254,31 @@ func init() {
 		want(b, "schedules without a task", b.count(`select count(*) from schedules where task_id not in (select id from tasks)`), 0)
 	})
 
+	addNodes("a task saved while its queue is deleted has a queue or is refused", func(b *bench, nodes []*store.Store) {
+		for round := range 20 {
+			q := fmt.Sprint("q", round)
+			must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: q}))(b)
+			must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "of-" + q}))(b)
+			moved := b.task("moved-"+q, func(t *belfry.Task) { t.Queue = "of-" + q })
+			moved.Queue = q
+			b.crowd(nodes, 2, func(ctx context.Context, st *store.Store, i int) (err error) {
+				switch i {
+				case 0:
+					_, err = st.CreateTask(ctx, belfry.Task{Name: "made-" + q, Queue: q, Kind: belfry.KindFunc})
+				case 1:
+					_, err = st.UpdateTask(ctx, moved)
+				default:
+					err = st.DeleteQueue(ctx, q)
+				}
+				if code := belfry.CodeOf(err); code == belfry.Invalid || code == belfry.Conflict || code == belfry.NotFound {
+					err = nil
+				}
+				return err
+			})
+		}
+		want(b, "tasks without a queue", b.count(`select count(*) from tasks where queue not in (select name from queues)`), 0)
+	})
+
 	addNodes("applies of one file at the same moment all succeed and make one of each", func(b *bench, nodes []*store.Store) {
 		var m belfry.Manifest
 		for i := range 10 {
