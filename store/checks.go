@@ -23,15 +23,9 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 	if len(fs) == 0 {
 		return states, nil, nil
 	}
-	rows, err := c.lockJobs(jobIDs(fs))
+	byRef, err := c.lockAttempts(fs)
 	if err != nil {
 		return nil, nil, err
-	}
-	byRef := make(map[belfry.Ref]jobRow, len(rows))
-	for _, j := range rows {
-		if j.State == belfry.JobRunning {
-			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
-		}
 	}
 	var all []checked
 	var gone []int64

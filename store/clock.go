@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/belfry-run/belfry"
 )
 
 // watch is how this process last saw the clock that decides, beside its own
@@ -37,6 +39,15 @@ const (
 func monotonic() func() time.Duration {
 	origin := time.Now()
 	return func() time.Duration { return time.Since(origin) }
+}
+
+// Now is the instant of the clock that decides.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	skew, err := s.db.Skew(ctx)
+	if s.opt.Clock != nil {
+		return belfry.Micro(s.opt.Clock()), err
+	}
+	return belfry.Micro(time.Now().Add(-skew)), err
 }
 
 // FollowClock notices that the clock that decides was set, and makes up for it

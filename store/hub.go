@@ -102,3 +102,7 @@ func (h *hub) ringAllLocked() {
 		delete(h.topics, t)
 	}
 }
+
+// Woken returns a channel that is closed when something may have become due
+// earlier than the last pass said. Take it before the pass.
+func (s *Store) Woken() <-chan struct{} { return s.hub.on(topicEngine) }

@@ -150,15 +150,9 @@ func bit(b bool) int {
 
 // settleOther settles attempts that did not go well, or not to their end.
 func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
-	rows, err := c.lockJobs(jobIDs(fs))
+	byRef, err := c.lockAttempts(fs)
 	if err != nil {
 		return nil, err
-	}
-	byRef := make(map[belfry.Ref]jobRow, len(rows))
-	for _, j := range rows {
-		if j.State == belfry.JobRunning {
-			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
-		}
 	}
 	var valid []finishing
 	for _, f := range fs {
@@ -172,6 +166,19 @@ func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState
 		states[v.fin.Ref] = ends[v.row.ID].State
 	}
 	return states, err
+}
+
+// lockAttempts locks the jobs of attempts and answers those that run under just
+// the lease that they are settled under.
+func (c *change) lockAttempts(fs []belfry.Finish) (map[belfry.Ref]jobRow, error) {
+	rows, err := c.lockJobs(jobIDs(fs))
+	byRef := make(map[belfry.Ref]jobRow, len(rows))
+	for _, j := range rows {
+		if j.State == belfry.JobRunning {
+			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
+		}
+	}
+	return byRef, err
 }
 
 // lockJobs locks live jobs by id, in one order, so that two batches cannot
@@ -444,68 +451,4 @@ func concernedByEnd(s belfry.Schedule) bool {
 		return true
 	}
 	return fromFinish(s) || s.MaxRuns > 0
-}
-
-// withdraw ends jobs that have not started.
-func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note string) error {
-	// Those that run are left alone, and cycles that are under way. A finish holds the row of its job and may
-	// wait for the schedule's, which whoever withdraws holds.
-	ids, err := collect(c.ctx, c.tx, scanInt, `
-		select id
-		from jobs
-		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and (select number from leases where job_id = id) is null
-		order by id`, arg)
-	if err != nil {
-		return err
-	}
-	return c.withdrawJobs(ids, reason, note)
-}
-
-func (c *change) withdrawJobs(ids []int64, reason belfry.Reason, note string) error {
-	rows, err := c.lockJobs(ids)
-	if err != nil {
-		return err
-	}
-	var ends []ending
-	for _, j := range rows {
-		if j.State != belfry.JobRunning {
-			ends = append(ends, ending{row: j, settled: belfry.Withdraw(j.Job, reason, note)})
-		}
-	}
-	if len(ends) == 0 {
-		return nil
-	}
-	return c.end(ends, reason != belfry.ReasonEdited)
-}
-
-// withdrawOf ends what waits of a schedule: jobs that have not started, and
-// occurrences in its buffer.
-func (c *change) withdrawOf(row scheduleRow, reason belfry.Reason, note string) error {
-	if err := c.withdraw(`schedule_id = $1 and origin in ('schedule', 'check')`, row.ID, reason, note); err != nil {
-		return err
-	}
-	_, err := c.tx.Exec(c.ctx, `
-		update occurrences
-		set decision = 'skipped', reason = $2, note = $3, decided_at = $4
-		where schedule_id = $1 and decision = 'buffered'`, row.ID, string(reason), note, micros(c.now))
-	return err
-}
-
-// terminate ends jobs here and now. Whatever their workers say later comes
-// under a lease that no live job has any more.
-func (c *change) terminate(ids []int64) error {
-	rows, err := c.lockJobs(ids)
-	if err != nil {
-		return err
-	}
-	ends := make([]ending, len(rows))
-	for i, j := range rows {
-		s := belfry.Withdraw(j.Job, belfry.ReasonReplaced, "a later run of its schedule took its place")
-		if j.State == belfry.JobRunning {
-			s.State, s.Outcome, s.Error = belfry.JobCanceled, belfry.OutcomeCanceled, "terminated: a later run took its place"
-			c.wake(topicSession(j.Session))
-		}
-		ends[i] = ending{row: j, settled: s}
-	}
-	return c.end(ends, false)
 }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// promoteBatch bounds the jobs that become ready in one transaction.
+const promoteBatch = 2000
+
+// Promote makes jobs ready whose time has come: delayed ones, snoozed ones,
+// and retries.
+func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
+	err = s.write(ctx, "promote", func(c *change) error {
+		out = belfry.Promoted{Now: c.now}
+		from := s.delayed.begin(c.now)
+		begun := time.Now()
+		queues, err := collect(ctx, c.tx, scanString, `
+			with due as materialized (
+				select id, due_at
+				from jobs
+				where state = 'scheduled' and due_at > $3 and due_at <= $1
+				order by due_at
+				limit $2`+s.sql.SkipLocked("jobs")+`),
+			placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
+			update jobs
+			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first
+			from placed
+			where jobs.id = placed.id
+			returning case when kind = 'cycle' then '' else queue end`, micros(c.now), promoteBatch, from.after)
+		if err != nil {
+			return err
+		}
+		from.took = time.Since(begun)
+		out.Jobs = len(queues)
+		for _, q := range unique(queues) {
+			if q == "" { // a cycle, which no worker takes
+				c.wake(topicEngine)
+				continue
+			}
+			c.wake(topicQueue(q))
+			c.wake(topicJobs) // for claims that wait for several queues
+		}
+		begun = time.Now()
+		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' and due_at > $1 order by due_at limit 1`, from.after)
+		out.NextAt = instant(next)
+		from.took += time.Since(begun)
+		c.looked(&s.delayed, from, next)
+		return err
+	})
+	return out, err
+}

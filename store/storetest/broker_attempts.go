@@ -1,0 +1,140 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func init() {
+	addBroker("snoozing and handing back do not count against the attempts", func(d *desk) {
+		d.task("shy", attempts(1))
+		id := d.one("shy")
+		s := d.session("shy")
+		d.finish(s, d.claimOne(s), belfry.OutcomeSnoozed, func(f *belfry.Finish) { f.Snooze = belfry.Duration(5 * time.Second) })
+		j := d.wantState(id, belfry.JobScheduled)
+		want(d, "due", j.DueAt, Epoch.Add(5*time.Second))
+		want(d, "snoozes", j.Snoozes, 1)
+		d.promote()
+		want(d, "too early", len(d.claim(s, 1).Jobs), 0)
+		d.Move(5 * time.Second)
+		d.promote()
+		d.finish(s, d.claimOne(s), belfry.OutcomeHandedBack)
+		want(d, "failures", d.wantState(id, belfry.JobReady).Failures, 0)
+		want(d, "end", d.finish(s, d.claimOne(s), belfry.OutcomeError).State, belfry.JobFailed)
+		want(d, "outcomes", d.outcomes(id), "snoozed handed_back error")
+	})
+
+	addBroker("what a worker says of an attempt is kept", func(d *desk) {
+		d.task("exit", attempts(1))
+		id := d.one("exit")
+		s := d.session("exit")
+		ref := d.claimOne(s)
+		d.Move(3 * time.Second)
+		code := 7
+		d.finish(s, ref, belfry.OutcomeError, func(f *belfry.Finish) {
+			f.Error, f.ExitCode, f.Signal, f.LogCut = "it \x00broke\xff", &code, "SIG\x00TERM", true
+			f.StartedIn, f.Output = belfry.Duration(time.Second), json.RawMessage(`{"half":"\u0000done"}`)
+		})
+		a := must(d.ad.Attempts(d.ctx, "default", id))(d)[0]
+		if a.Error != "it broke\uFFFD" || *a.ExitCode != 7 || a.Signal != "SIGTERM" || !a.LogCut || a.Worker != "tester" || a.Session != s || a.Lease != ref.Lease {
+			d.Fatalf("%+v", a)
+		}
+		if !a.ClaimedAt.Equal(Epoch) || !a.StartedAt.Equal(Epoch.Add(time.Second)) || !a.EndedAt.Equal(Epoch.Add(3*time.Second)) {
+			d.Fatalf("%+v", a)
+		}
+		want(d, "output", string(d.job(id).Output), `{"half":"\u0000done"}`)
+	})
+
+	addBroker("bad finishes, logs, claims and sessions are refused with the field, and nothing of their batch is written", func(d *desk) {
+		d.task("picky")
+		id := d.one("picky")
+		s := d.session("picky")
+		ref := d.claimOne(s)
+		for field, f := range map[string]belfry.Finish{
+			"outcome": {Ref: ref, Outcome: "great"},
+			"output":  {Ref: ref, Outcome: belfry.OutcomeOK, Output: json.RawMessage(`{"half"`)},
+			"snooze":  {Ref: ref, Outcome: belfry.OutcomeSnoozed},
+		} {
+			if field == "output" && !canSend(f.Output) {
+				continue // a client that cannot even encode it has refused it
+			}
+			_, err := d.br.Finish(d.ctx, s, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}, f})
+			wantCode(d, err, belfry.Invalid, field)
+		}
+		big := json.RawMessage(`"` + strings.Repeat("x", belfry.MaxOutput) + `"`)
+		_, err := d.br.Finish(d.ctx, s, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Output: big}})
+		wantCode(d, err, belfry.Invalid, "output")
+		d.wantState(id, belfry.JobRunning)
+		good := belfry.LogPiece{Ref: ref, Stream: belfry.Log, At: Epoch, Text: "good"}
+		for field, l := range map[string]belfry.LogPiece{
+			"seq":    {Ref: ref, Seq: -1, Stream: belfry.Log, At: Epoch},
+			"stream": {Ref: ref, Seq: 1, Stream: "stdwhat", At: Epoch},
+			"text":   {Ref: ref, Seq: 1, Stream: belfry.Log, At: Epoch, Text: strings.Repeat("x", belfry.MaxLogPiece+1)},
+		} {
+			wantCode(d, d.br.Append(d.ctx, s, []belfry.LogPiece{good, l}), belfry.Invalid, field)
+		}
+		want(d, "log", d.texts(id), "")
+		_, err = d.br.Claim(d.ctx, belfry.ClaimRequest{Session: s, Want: map[string]int{"default": belfry.MaxBatch + 1}})
+		wantCode(d, err, belfry.Invalid, "want.default")
+		for field, w := range map[string]belfry.WorkerInfo{
+			"kinds":  {Name: "w", Queues: map[string]int{"default": 1}},
+			"queues": {Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"nowhere": 1}},
+			"name":   {Name: "a b", Kinds: []belfry.Kind{belfry.KindFunc}, Queues: map[string]int{"default": 1}},
+			"funcs":  {Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{""}, Queues: map[string]int{"default": 1}},
+		} {
+			_, err := d.br.OpenSession(d.ctx, w)
+			wantCode(d, err, belfry.Invalid, field)
+		}
+	})
+
+	addBroker("a log keeps its order and drops what came twice, in one call or in two", func(d *desk) {
+		d.task("chatty", attempts(2))
+		id := d.one("chatty")
+		s := d.session("chatty")
+		ref := d.claimOne(s)
+		piece := func(seq int, text string) belfry.LogPiece {
+			return belfry.LogPiece{Ref: ref, Seq: seq, Stream: belfry.Stdout, At: Epoch.Add(time.Duration(seq) * time.Millisecond), Text: text}
+		}
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{piece(2, "c"), piece(0, "a"), piece(0, "a")}))
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{piece(0, "again"), piece(1, "b"), piece(3, "d")}))
+		ok(d, d.br.Append(d.ctx, s, nil))
+		want(d, "log", d.texts(id), "a|b|c|d")
+		d.finish(s, ref, belfry.OutcomeError)
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{piece(4, "after the end")}))
+		d.Move(20 * time.Second)
+		d.promote()
+		before := ref
+		ref = d.claimOne(s)
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{piece(0, "second try")}))
+		want(d, "log", d.texts(id), "a|b|c|d|second try")
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{{Ref: before, Seq: 9, Stream: belfry.Stdout, At: Epoch, Text: "under the lease before"}}))
+		other := d.session("chatty")
+		ok(d, d.br.Append(d.ctx, other, []belfry.LogPiece{piece(1, "not yours")}))
+		want(d, "log", d.texts(id), "a|b|c|d|second try")
+		lines := must(d.ad.Logs(d.ctx, "default", id, belfry.LogFilter{Attempt: 2}))(d).Items
+		if len(lines) != 1 || lines[0].Attempt != 2 || lines[0].Stream != belfry.Stdout {
+			d.Fatalf("%+v", lines)
+		}
+	})
+
+	addBroker("a log takes any bytes and mends the time of a worker whose clock is off", func(d *desk) {
+		d.task("dirty")
+		id := d.one("dirty")
+		s := d.session("dirty")
+		ref := d.claimOne(s)
+		ok(d, d.br.Append(d.ctx, s, []belfry.LogPiece{
+			{Ref: ref, Seq: 0, Stream: belfry.Stderr, At: Epoch, Text: "bad \xff byte"},
+			{Ref: ref, Seq: 1, Stream: belfry.Stderr, At: Epoch, Text: "nul\x00\x00"},
+			{Ref: ref, Seq: 2, Stream: belfry.Stderr, At: time.Unix(0, 0), Text: "1970"},
+			{Ref: ref, Seq: 3, Stream: belfry.Stderr, At: Epoch.Add(24 * time.Hour), Text: "tomorrow"},
+			{Ref: ref, Seq: 4, Stream: belfry.Stderr, At: Epoch, Text: "snow \u2603 \U0001F514"},
+		}))
+		want(d, "log", d.texts(id), "bad \uFFFD byte|nul|1970|tomorrow|snow \u2603 \U0001F514")
+		for _, l := range must(d.ad.Logs(d.ctx, "default", id, belfry.LogFilter{}))(d).Items {
+			want(d, "time of "+l.Text, l.At, Epoch)
+		}
+	})
+}
