@@ -183,8 +183,7 @@ func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[
 		limit `+strconv.Itoa(eventBatch), to.audit)
 	for _, a := range edits {
 		to.audit = a.Seq
-		if namespace == belfry.AnyNamespace || a.Namespace == namespace || a.Namespace == "" {
-			edit := a
+		if edit, concerned := a.WatchedIn(namespace); concerned {
 			*all = append(*all, belfry.Event{Type: "change", At: a.At, Edit: &edit})
 		}
 	}

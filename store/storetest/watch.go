@@ -223,6 +223,28 @@ func init() {
 		wantCode(b, err, belfry.NotFound)
 	})
 
+	add("who watches one namespace is told of what belongs to none only that it changed, but for queues", func(b *bench) {
+		cursors := map[string]string{}
+		for _, ns := range []string{"default", belfry.AnyNamespace} {
+			_, cursors[ns], _ = b.st.Events(b.ctx, ns, "", 0)
+		}
+		t, _, err := b.st.CreateToken(b.ctx, belfry.Token{Name: "secret-plan", Namespace: "other", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		ok(b, err)
+		ok(b, b.st.RevokeToken(b.ctx, t.ID))
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "heavy"}))(b)
+		must(b.st.CreateTask(b.ctx, belfry.Task{Name: "theirs", Namespace: "other"}))(b)
+		for ns, told := range map[string]string{"default": "create token, revoke token, create queue heavy", belfry.AnyNamespace: "create token 1, revoke token 1, create queue heavy, create task theirs"} {
+			events, _, err := b.st.Events(b.ctx, ns, cursors[ns], 0)
+			ok(b, err)
+			var got []string
+			for _, e := range events {
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Edit.Action, e.Edit.Noun, strings.ReplaceAll(e.Edit.Name, fmt.Sprint(t.ID), "1"))))
+			}
+			want(b, ns, strings.Join(got, ", "), told)
+			want(b, "plans that "+ns+" is told", strings.Count(jsonOf(events), "secret-plan"), map[string]int{"default": 0, belfry.AnyNamespace: 2}[ns])
+		}
+	})
+
 	add("health says what database, schema and clock there are, and how late schedules are fired", func(b *bench) {
 		b.task("t")
 		b.schedule("s", "t", every(time.Minute))
