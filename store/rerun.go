@@ -18,8 +18,10 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 		if err != nil {
 			return err
 		}
-		if c.checkQueue("queue", n.Queue) != nil { // it is gone, and the task names another by now
+		if err := c.checkQueue("queue", n.Queue); belfry.CodeOf(err) == belfry.Invalid { // it is gone, and the task names another by now
 			n.Queue = ""
+		} else if err != nil {
+			return err
 		}
 		made, err := c.enqueue([]belfry.NewJob{n})
 		if err != nil {
