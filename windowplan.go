@@ -89,15 +89,6 @@ func (p WindowPlan) At(t time.Time) (ActiveWindow, bool) {
 	return at, true
 }
 
-// NextEdge is the first instant after t at which the window begins or ends;
-// zero when there is none.
-func (p WindowPlan) NextEdge(t time.Time) time.Time {
-	if at, under := p.At(t); under {
-		return at.To
-	}
-	return p.begin(t)
-}
-
 // begin is when the window begins next, for a t at which it does not hold.
 func (p WindowPlan) begin(t time.Time) time.Time {
 	switch {

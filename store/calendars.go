@@ -224,12 +224,3 @@ func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.P
 	}
 	return s.plans.of(sc, cals)
 }
-
-// PlanOf is a saved schedule made ready to compute with, calendars included.
-func (s *Store) PlanOf(ctx context.Context, sc belfry.Schedule) (plan belfry.Plan, err error) {
-	err = s.db.Read(ctx, func(tx Tx) error {
-		plan, err = s.planOf(ctx, tx, sc)
-		return err
-	})
-	return plan, err
-}
