@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,12 +218,16 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 // checkRule refuses a rule that names a channel or a calendar which does not
 // exist.
 func checkRule(c *change, rule belfry.AlertRule) error {
+	there, err := collect(c.ctx, c.tx, scanString, `
+		select name
+		from documents
+		where noun = 'channel' and namespace = $1 and `+c.sql.In("name", 2)+`
+		order by id`+c.sql.ForKeyShare("documents"), rule.Namespace, c.sql.List(rule.Channels))
+	if err != nil {
+		return err
+	}
 	for i, name := range rule.Channels {
-		n, _, err := first(c.ctx, c.tx, scanInt, `select count(*) from documents where noun = 'channel' and namespace = $1 and name = $2`, rule.Namespace, name)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
+		if !slices.Contains(there, name) {
 			return belfry.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
 		}
 	}

@@ -192,6 +192,10 @@ func (k docKind[T]) insert(c *change, d T) (T, error) {
 func (k docKind[T]) delete(c *change, d T) error {
 	h := k.head(&d)
 	if k.free != nil {
+		// Locked before it is judged: what is being saved that names it is waited for.
+		if _, err := k.read(c.ctx, c.tx, *h.namespace, *h.name, c.sql.ForUpdate("documents")); err != nil {
+			return err
+		}
 		if err := k.free(c, d); err != nil {
 			return err
 		}

@@ -279,6 +279,28 @@ func init() {
 		want(b, "tasks without a queue", b.count(`select count(*) from tasks where queue not in (select name from queues)`), 0)
 	})
 
+	addNodes("an alert rule saved while its channel is deleted has a channel or is refused", func(b *bench, nodes []*store.Store) {
+		for round := range 20 {
+			name := fmt.Sprint("c", round)
+			must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: name, Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(b)
+			b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) (err error) {
+				if i == 0 {
+					_, err = st.SaveAlertRule(ctx, belfry.AlertRule{Name: "to-" + name, Channels: []string{name}})
+				} else {
+					err = st.DeleteChannel(ctx, "default", name)
+				}
+				if code := belfry.CodeOf(err); code == belfry.Invalid || code == belfry.Conflict || code == belfry.NotFound {
+					err = nil
+				}
+				return err
+			})
+			_, err := b.st.AlertRule(b.ctx, "default", "to-"+name)
+			if there := err == nil; there {
+				must(b.st.Channel(b.ctx, "default", name))(b)
+			}
+		}
+	})
+
 	addNodes("applies of one file at the same moment all succeed and make one of each", func(b *bench, nodes []*store.Store) {
 		var m belfry.Manifest
 		for i := range 10 {
