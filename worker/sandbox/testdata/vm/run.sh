@@ -3,12 +3,10 @@
 # nothing else has made any. Software emulation, so it takes a while: worker/sandbox/testdata/vm/run.sh -test.run Memory
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../../../../tools/install.sh"
 work=${BELFRY_VM_DIR:-/var/cache/belfry-vm}
 mkdir -p "$work"
-if ! command -v qemu-system-x86_64 >/dev/null; then
-	apt-get update
-	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends qemu-system-x86
-fi
+command -v qemu-system-x86_64 >/dev/null || install_packages qemu-system-x86
 if [ ! -d "$work/kernel" ]; then
 	package=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-.*\)/\1/p' | head -1)
 	(cd "$work" && apt-get download "$package" && dpkg -x "$package"_*.deb kernel.new && rm "$package"_*.deb && mv kernel.new kernel)
