@@ -33,6 +33,8 @@ const (
 
 func newLease(sent time.Time, ttl time.Duration, warn, fence func()) *lease {
 	l := &lease{ttl: ttl, warn: warn, fence: fence, sent: sent}
+	l.mu.Lock() // the timer may go off before it is written down, when the answer took so long
+	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.at(workPart)), l.check)
 	return l
 }

@@ -40,3 +40,17 @@ func TestALeaseThatIsStoppedWarnsNobody(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// The answer that opened the session took so long that what runs had to stop
+// already: the lease goes on to its end from there.
+func TestALeaseMayBeOverWhenItBegins(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		fell := make(chan struct{})
+		l := newLease(time.Now().Add(-23*time.Millisecond), 30*time.Millisecond, func() {}, func() { close(fell) })
+		if l.holds() {
+			t.Fatal("it holds")
+		}
+		<-fell
+	}
+}
