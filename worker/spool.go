@@ -58,6 +58,10 @@ func OpenSpool(dir string) (*Spool, error) {
 // read takes up what an ended process left. What cannot be read was not
 // written in full, and is worth as much as nothing.
 func (s *Spool) read(dir string) {
+	torn, _ := filepath.Glob(filepath.Join(dir, "*"+unfinished))
+	for _, file := range torn {
+		_ = os.Remove(file)
+	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, file := range files {
 		var n note
@@ -92,11 +96,14 @@ func (s *Spool) keep(session string, f belfry.Finish) error {
 		return err
 	}
 	file := s.path(f.Ref)
-	if err := writeSynced(file+".new", text); err != nil {
+	if err := writeSynced(file+unfinished, text); err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
+	return os.Rename(file+unfinished, file)
 }
+
+// unfinished ends the names of notes that are being written.
+const unfinished = ".new"
 
 func writeSynced(file string, text []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

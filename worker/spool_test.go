@@ -51,6 +51,12 @@ func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	_, err = w.RunOnce(t.Context())
 	check(t, err)
 	check(t, s.Close())
+	wantEmpty(t, dir)
+}
+
+// wantEmpty looks at the folder of a spool whose processes have ended.
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	check(t, err)
 	if len(left) != 1 || filepath.Base(left[0]) != "lock" {
@@ -113,13 +119,16 @@ func TestATornNoteIsWorthNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	dead := openSpool(t, dir)
-	check(t, os.WriteFile(filepath.Join(dead.own.Dir, "1-1.json"), []byte(`{"session":"s`), 0o600))
+	for _, name := range []string{"1-1.json", "1-2.json.new"} {
+		check(t, os.WriteFile(filepath.Join(dead.own.Dir, name), []byte(`{"session":"s`), 0o600))
+	}
 	check(t, dead.Close())
 	next := openSpool(t, dir)
 	if left := next.takeLeft(); len(left) > 0 {
 		t.Errorf("%+v", left)
 	}
 	check(t, next.Close())
+	wantEmpty(t, dir)
 }
 
 // What is answered is forgotten: the spool does not grow.
