@@ -28,6 +28,7 @@ type report struct {
 	expected bool   // a stale answer is no surprise: the handler settled the job itself, or it is long ago
 	replaced bool   // the broker refused the first version
 	spooled  bool   // it is on disk until it is answered
+	left     bool   // by an earlier worker, under a session that may not be this one's to speak for
 	answered func() // called once, whatever came of it
 }
 
@@ -150,6 +151,10 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 		r.settle(batch, answers)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
+	case batch[0].left && belfry.CodeOf(err) == belfry.Forbidden:
+		for _, rep := range batch { // tried again it would keep the results of this worker waiting
+			r.drop(rep, err.Error())
+		}
 	default:
 		r.putBack(r.dropOld(batch))
 		r.pause.Sleep(ctx)

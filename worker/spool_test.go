@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker/internal/brokertest"
@@ -98,6 +100,46 @@ func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
 	if a.Outcome != belfry.OutcomeOK || string(a.Output) != `{"n":1}` {
 		t.Errorf("%+v", a)
 	}
+}
+
+// What a worker left that was of another namespace is nothing that this one may
+// say, and must not keep its own results back.
+func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		dir := t.TempDir()
+		dead := openSpool(t, dir)
+		check(t, dead.keep("of another namespace", belfry.Finish{Ref: belfry.Ref{JobID: 7, Lease: 7}, Outcome: belfry.OutcomeOK}))
+		check(t, dead.Close())
+		b := brokertest.New()
+		b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
+		id := b.Enqueue(belfry.NewJob{Task: "prog"}).ID
+		s := openSpool(t, dir)
+		ex := quick(func(Run) belfry.Finish { return belfry.Finish{Outcome: belfry.OutcomeOK} })
+		w, err := New(Options{Broker: forbidding{b}, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
+		check(t, err)
+		_, err = w.RunOnce(t.Context())
+		check(t, err)
+		check(t, s.Close())
+		wantEmpty(t, dir)
+		if as := b.Attempts(id); len(as) != 1 || as[0].Outcome != belfry.OutcomeOK {
+			t.Errorf("%+v", as)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("its own result waited for %s", took)
+		}
+	})
+}
+
+// forbidding is a broker that knows who asks.
+type forbidding struct{ *brokertest.Broker }
+
+func (f forbidding) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
+	if session == "of another namespace" {
+		return nil, belfry.Errorf(belfry.Forbidden, "not yours")
+	}
+	return f.Broker.Finish(ctx, session, fs)
 }
 
 func TestASpoolOfALivingWorkerIsLeftAlone(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *shift) deliverLeft() {
 		s.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
 			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
 		s.reports.put(report{
-			session: n.Session, finish: n.Finish, since: n.Since, expected: true, spooled: true,
+			session: n.Session, finish: n.Finish, since: n.Since, expected: true, spooled: true, left: true,
 			answered: func() { _ = removed(n.file) },
 		})
 	}
