@@ -164,8 +164,13 @@ func (e *Executor) Prefetch(ctx context.Context, j belfry.LeasedJob) error {
 	if err := e.accepts(r); err != nil {
 		return err
 	}
-	into := filepath.Join(e.home.Dir, fmt.Sprintf("prefetch-%d", e.runs.Add(1)))
-	defer func() { _ = os.Remove(into) }()
+	// A folder, like that of a run, so that what a fetch leaves which is broken
+	// off goes with it.
+	f := &folder{dir: filepath.Join(e.home.Dir, fmt.Sprintf("prefetch-%d", e.runs.Add(1)))}
+	if err := os.Mkdir(f.dir, 0o700); err != nil {
+		return unable("a folder for the artifact cannot be made: %v", err)
+	}
 	g := j.Task.Program
-	return e.cache.place(ctx, g.SHA256, g.Size, into, func() error { return e.fetch(ctx, r, into) })
+	err := e.cache.place(ctx, g.SHA256, g.Size, f.program(), func() error { return e.fetch(ctx, r, f.program()) })
+	return errors.Join(err, clearFolder(f.dir))
 }

@@ -1,8 +1,13 @@
 package program_test
 
 import (
+	"context"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,4 +116,63 @@ func TestSecretsAreGivenAndNotTold(t *testing.T) {
 	if f := last(t, b, id); !f.Infra || !strings.Contains(f.Error, `no value for secret "api-key"`) {
 		t.Errorf("%+v", f)
 	}
+}
+
+// stuck is a source that gives nothing until the child which fetches has begun
+// to write, and then breaks it off.
+type stuck struct {
+	ctx   context.Context
+	stop  func()
+	begun func() bool
+}
+
+func (s stuck) Open(context.Context, string) (io.ReadCloser, error) { return io.NopCloser(s), nil }
+
+func (s stuck) Read([]byte) (int, error) {
+	for !s.begun() {
+		time.Sleep(time.Millisecond)
+	}
+	s.stop()
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestAPrefetchThatIsBrokenOffLeavesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := &world{store: newStore(), dir: public(t)}
+	w.exe = w.open(t, func(o *program.Options) {
+		o.Source = stuck{ctx, cancel, func() bool { return len(w.files(t, "*.coming")) > 0 }}
+	})
+	p := w.addBytes(t, script)
+	if err := w.exe.Prefetch(ctx, belfry.LeasedJob{Task: belfry.Task{Name: "prog", Program: &p}.WithDefaults()}); err == nil {
+		t.Error("it was fetched")
+	}
+	w.nothingIsLeft(t)
+}
+
+// A worker that is killed while it fetches leaves what the next one removes.
+func TestWhatAKilledPrefetchLeftIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := &world{store: newStore(), dir: public(t)}
+	dead := w.open(t)
+	for _, h := range w.files(t, "*.lock") {
+		must(t, os.WriteFile(filepath.Join(strings.TrimSuffix(h, ".lock"), "prefetch-1.coming"), nil, 0o600))
+	}
+	must(t, dead.Close())
+	w.exe = w.open(t)
+	w.nothingIsLeft(t)
+}
+
+// files are those of a name at any depth below the homes of workers.
+func (w *world) files(t *testing.T, name string) (found []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(filepath.Join(w.dir, "runs"), func(path string, d fs.DirEntry, err error) error {
+		if is, _ := filepath.Match(name, filepath.Base(path)); is && err == nil {
+			found = append(found, path)
+		}
+		return nil
+	}))
+	return found
 }

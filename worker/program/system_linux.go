@@ -31,10 +31,10 @@ func limitFile(size int64) {
 
 // probeBound finds out whether folders can be bounded by doing it.
 func probeBound(dir string) bool {
-	probe := filepath.Join(dir, "probe")
-	if os.Mkdir(probe, 0o700) != nil {
+	probe := &folder{dir: filepath.Join(dir, "probe")}
+	if os.MkdirAll(probe.output(), 0o700) != nil {
 		return false
 	}
-	defer func() { _ = os.Remove(probe) }()
-	return sandbox.Bound(probe, 4096, 8) == nil && sandbox.Unbound(probe) == nil
+	bound := sandbox.Bound(probe.output(), 4096, 8) == nil
+	return clearFolder(probe.dir) == nil && bound
 }

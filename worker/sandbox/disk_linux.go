@@ -20,7 +20,7 @@ func Bound(dir string, size int64, entries int) error {
 // Unbound is no error where there is nothing mounted.
 func Unbound(dir string) error {
 	err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM) {
 		return nil
 	}
 	return err
