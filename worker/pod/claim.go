@@ -31,7 +31,7 @@ const claimPatience = 10 * time.Second
 
 // Claim claims one job and hands it over. It reports false when there was none
 // in time. When it fails after it has claimed, the job is given back as a fault
-// of the machine.
+// of the machine, and when the context ends, as one that was not started.
 func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
 	o.Worker.Kinds, o.Worker.Once = []belfry.Kind{belfry.KindProgram}, true
 	for name := range o.Worker.Queues {
@@ -163,10 +163,9 @@ const endWait = 10 * time.Second
 
 // giveBack settles what was claimed and cannot be handed over.
 func (o ClaimOptions) giveBack(ctx context.Context, h Handover, why error) error {
+	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	text, _ := belfry.CleanText(why.Error(), belfry.MaxError)
-	f := belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeError, Error: text, Infra: true}
 	if _, err := o.Broker.Finish(ctx, h.Session.ID, []belfry.Finish{f}); err != nil {
 		o.Logger.Warn("job was not given back and waits for the end of its lease", "job", h.Leased.Job.ID, "error", err)
 	}

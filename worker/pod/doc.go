@@ -35,6 +35,16 @@ type Handover struct {
 // Ref names the attempt.
 func (h Handover) Ref() belfry.Ref { return belfry.Ref{JobID: h.Leased.Job.ID, Lease: h.Lease} }
 
+// unstarted is the result of an attempt that did not begin: handed back where
+// its process was told to stop, and else a fault of the machine.
+func (h Handover) unstarted(ctx context.Context, why error) belfry.Finish {
+	if ctx.Err() != nil {
+		return belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeHandedBack}
+	}
+	text, _ := belfry.CleanText(why.Error(), belfry.MaxError)
+	return belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeError, Error: text, Infra: true}
+}
+
 const fileName = "attempt.json"
 
 // StateDir is where both have their cache and their folders of runs.

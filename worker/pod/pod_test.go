@@ -181,6 +181,34 @@ func TestWhatCannotBePreparedIsGivenBackAsAFaultOfTheMachine(t *testing.T) {
 	}
 }
 
+// stopped is a fetcher whose process is told to stop meanwhile.
+type stopped func()
+
+func (stop stopped) Prefetch(ctx context.Context, _ belfry.LeasedJob) error {
+	stop()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAStopBeforeTheStartCountsAsNoFault(t *testing.T) {
+	p := newPod(t, "#!/bin/sh\n")
+	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID
+	ctx, stop := context.WithCancel(t.Context())
+	found, err := pod.Claim(ctx, pod.ClaimOptions{
+		Broker: p, Fetcher: stopped(stop), Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
+		Worker: belfry.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}},
+	})
+	if !errors.Is(err, context.Canceled) || found {
+		t.Error(found, err)
+	}
+	if as := p.Attempts(p.id); len(as) != 1 || as[0].Outcome != belfry.OutcomeHandedBack {
+		t.Errorf("%+v", as)
+	}
+	if j, _ := p.Job(t.Context(), "", p.id); j.State != belfry.JobReady {
+		t.Errorf("the job is %s", j.State)
+	}
+}
+
 func TestALeaseThatIsLostIsNotStarted(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\necho ran\n")
 	p.id = p.Enqueue(belfry.NewJob{Task: "prog"}).ID

@@ -62,10 +62,9 @@ func Run(ctx context.Context, o RunOptions) error {
 // failed says that this machine cannot run the program, so that nobody has to
 // wait for the end of the lease.
 func failed(ctx context.Context, b belfry.Broker, h Handover, why error) error {
+	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	text, _ := belfry.CleanText(why.Error(), belfry.MaxError)
-	f := belfry.Finish{Ref: h.Ref(), Outcome: belfry.OutcomeError, Error: text, Infra: true}
 	if _, err := b.Finish(ctx, h.Session.ID, []belfry.Finish{f}); err != nil {
 		return err
 	}
