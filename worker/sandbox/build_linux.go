@@ -211,8 +211,11 @@ func (b *building) launch(ctx context.Context) (message, error) {
 		// It kills by user id when the worker is gone, so until then nobody else may have that.
 		cmd.ExtraFiles = append(cmd.ExtraFiles, b.slot.ids)
 	}
-	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{}), ended: make(chan struct{})}
+	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{})}
 	r.result.Applied = b.applied()
+	if !b.bound && b.spec.Limits.Tmp > 0 {
+		r.watched, r.most = b.slot.Dir, b.spec.Limits.Tmp
+	}
 	if err := r.begin(ctx); err != nil {
 		ends.closeOurs()
 		return message{}, &Fault{Step: "start the init", Err: err}
@@ -231,9 +234,6 @@ func (b *building) launch(ctx context.Context) (message, error) {
 		return said, errors.Join(ctx.Err(), b.explained(err))
 	}
 	r.tell(said.Applied)
-	if b.slot.Dir != "" && !b.bound && b.spec.Limits.Tmp > 0 {
-		r.watch(b.slot.Dir, b.spec.Limits.Tmp)
-	}
 	return said, nil
 }
 

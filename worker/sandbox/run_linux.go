@@ -36,8 +36,8 @@ type Run struct {
 	groups          *group
 	control, report *os.File
 	done            chan struct{}
-	ended           chan struct{} // its processes have
-	watching        sync.WaitGroup
+	watched         string // its folder for temporary files, where only looking at it bounds that
+	most            int64  // bytes there
 
 	mu     sync.Mutex
 	killed bool
@@ -60,7 +60,10 @@ func (r *Run) begin(ctx context.Context) error {
 			return
 		}
 		defer context.AfterFunc(ctx, r.Kill)()
-		r.conclude(r.cmd.Wait())
+		unwatch := r.watch()
+		err = r.cmd.Wait()
+		unwatch()
+		r.conclude(err)
 	}()
 	return <-started
 }
@@ -76,10 +79,16 @@ func (r *Run) tell(d *done) {
 	}
 }
 
-// watch kills the run when there is too much in its folder.
-func (r *Run) watch(dir string, size int64) {
-	r.watching.Go(func() {
-		if !Watch(r.ended, dir, size, tmpEntries(size)) {
+// watch kills the run when there is too much in its folder, until it is told
+// that the run has ended.
+func (r *Run) watch() (unwatch func()) {
+	if r.watched == "" {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if !Watch(ended, r.watched, r.most, tmpEntries(r.most)) {
 			return
 		}
 		r.mu.Lock()
@@ -87,6 +96,10 @@ func (r *Run) watch(dir string, size int64) {
 		r.mu.Unlock()
 		r.Kill()
 	})
+	return func() {
+		close(ended)
+		watching.Wait()
+	}
 }
 
 // Applied is the isolation that the program has.
@@ -171,8 +184,6 @@ func (r *Run) killInit() {
 
 // conclude is the end of a run, whose init has ended.
 func (r *Run) conclude(err error) {
-	close(r.ended)
-	r.watching.Wait()
 	killGroups(r.slot.Groups)
 	counted := r.groups.count()
 	cleared := r.slot.clear()
