@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"github.com/belfry-run/belfry"
@@ -127,8 +126,8 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	if e.sandbox, err = sandbox.Open(ctx, o.Sandbox); err != nil {
 		return err
 	}
-	report := without(e.sandbox.Report(), o.Sandbox.Without)
-	e.tier = strongest(report)
+	report := e.sandbox.Report()
+	e.tier = belfry.Isolation(report.Tier.String())
 	if o.AllowNetwork && !o.UnguardedNetwork && !report.Has(sandbox.LayerEgress) {
 		e.noNet = report.Finding(sandbox.LayerEgress).Detail
 	}
@@ -183,23 +182,3 @@ func (e *Executor) isolates() bool { return e.tier.AtLeast(belfry.IsolationUser)
 
 // ownRoot tells that programs see paths of their own.
 func (e *Executor) ownRoot() bool { return e.tier.AtLeast(belfry.IsolationNamespaces) }
-
-// without is a report as if what is switched off did not work.
-func without(r sandbox.Report, off []sandbox.Layer) sandbox.Report {
-	r.Findings = slices.Clone(r.Findings)
-	for i, f := range r.Findings {
-		if slices.Contains(off, f.Layer) {
-			r.Findings[i] = sandbox.Finding{Layer: f.Layer, Detail: "switched off by the operator"}
-		}
-	}
-	return r
-}
-
-func strongest(r sandbox.Report) belfry.Isolation {
-	for t := sandbox.GVisor; t > sandbox.None; t-- {
-		if r.Why(t) == "" {
-			return belfry.Isolation(t.String())
-		}
-	}
-	return belfry.IsolationNone
-}

@@ -412,6 +412,16 @@ func TestIsolationFailsClosed(t *testing.T) {
 	}
 }
 
+// Root's programs have other user ids, or no namespaces: they would own root's
+// files there.
+func TestWhatIsOfferedIsWhatTheSandboxGives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, without(belfry.IsolationConfined, sandbox.LayerUID))
+	if r := w.run(t, w.being(t, "echo")); r.Outcome != belfry.OutcomeOK || r.Sandboxed.Isolation != w.exe.Isolation() {
+		t.Errorf("%s is offered: %+v", w.exe.Isolation(), r)
+	}
+}
+
 func TestOutputValueOfAJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

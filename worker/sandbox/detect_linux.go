@@ -43,7 +43,6 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 	}
 	err = s.tryGVisor(ctx, r.Has)
 	found(LayerGVisor, err, s.runsc)
-	r.Tier = strongest(r.Has)
 	return r
 }
 

@@ -14,17 +14,10 @@ type plan struct {
 
 func (p plan) has(l Layer) bool { return slices.Contains(p.layers, l) }
 
-// choose takes every layer that works and is not left out, and refuses when
-// that is less than the run must have.
-func choose(r Report, without []Layer, s Spec) (plan, error) {
-	var p plan
-	for i, f := range r.Findings {
-		if slices.Contains(without, f.Layer) {
-			r.Findings = slices.Clone(r.Findings)
-			r.Findings[i] = Finding{Layer: f.Layer, Detail: "switched off by the operator"}
-		}
-	}
-	p.tier = strongest(r.Has)
+// choose takes every layer that works, and refuses when that is less than the
+// run must have.
+func choose(r Report, s Spec) (plan, error) {
+	p := plan{tier: r.Tier}
 	for _, f := range r.Findings {
 		switch {
 		case !s.wants(f.Layer):

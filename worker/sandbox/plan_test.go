@@ -72,7 +72,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		"a filter withholds sockets":  {works: []Layer{LayerUID, LayerSeccomp}},
 		"a place that cannot be made": {works: confined, spec: Spec{ReadOnly: []Mount{{"/a", "/b"}}}, says: "it wants /a at /b"},
 	} {
-		_, err := choose(machine(c.works...), c.without, c.spec)
+		_, err := choose(machine(c.works...).without(c.without), c.spec)
 		var refusal *Refusal
 		switch {
 		case c.says == "" && err != nil:
@@ -85,14 +85,14 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 
 func TestEverythingThatWorksIsUsed(t *testing.T) {
 	t.Parallel()
-	p, err := choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory), []Layer{LayerScope}, Spec{})
+	p, err := choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerScope, LayerUserNS, LayerNamespaces, LayerMemory).without([]Layer{LayerScope}), Spec{})
 	if want := []Layer{LayerUID, LayerSeccomp, LayerLandlock, LayerUserNS, LayerNamespaces, LayerMemory}; err != nil || !slices.Equal(p.layers, want) || p.tier != Namespaces {
 		t.Errorf("%+v %v", p, err)
 	}
 	if missing := []Layer{LayerScope, LayerPIDs, LayerCPU, LayerKill, LayerGVisor}; len(p.missing) != len(missing) || p.missing[0].Detail != "switched off by the operator" {
 		t.Errorf("%+v", p.missing)
 	}
-	p, err = choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerUserNS), nil, Spec{})
+	p, err = choose(machine(LayerUID, LayerSeccomp, LayerLandlock, LayerUserNS), Spec{})
 	if err != nil || p.has(LayerUserNS) {
 		t.Errorf("a user namespace without the others is of no use: %+v %v", p, err)
 	}

@@ -29,7 +29,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.report = s.detect(ctx)
+	s.report = s.detect(ctx).without(s.options.Without)
 	return s, ctx.Err()
 }
 
@@ -101,7 +101,7 @@ func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := choose(s.report, s.options.Without, spec)
+	p, err := choose(s.report, spec)
 	if err != nil {
 		return nil, err
 	}

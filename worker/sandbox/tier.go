@@ -78,6 +78,18 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
+// without is the report as if some layers did not work.
+func (r Report) without(off []Layer) Report {
+	r.Findings = slices.Clone(r.Findings)
+	for i, f := range r.Findings {
+		if slices.Contains(off, f.Layer) {
+			r.Findings[i] = Finding{Layer: f.Layer, Detail: "switched off by the operator"}
+		}
+	}
+	r.Tier = strongest(r.Has)
+	return r
+}
+
 // Has tells if a layer works.
 func (r Report) Has(l Layer) bool { return r.Finding(l).OK }
 
