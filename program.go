@@ -92,13 +92,21 @@ const (
 // Arches are the machines a program may be compiled for, in Go's words.
 var Arches = []string{"386", "amd64", "arm", "arm64", "loong64", "ppc64le", "riscv64", "s390x"}
 
-var (
-	digestRule   = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-)
+var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// IsDigest reports whether a text is a SHA-256 as artifacts are called by.
-func IsDigest(s string) bool { return digestRule.MatchString(s) }
+// IsDigest reports whether a text is a SHA-256 as artifacts are called by. It
+// stands between a hostile name and a path.
+func IsDigest(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
 
 func (g Program) withDefaults() Program {
 	g.SHA256 = strings.ToLower(g.SHA256)

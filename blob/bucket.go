@@ -103,7 +103,7 @@ func (b *Bucket) prefix() string {
 // Stat says what is there. What the service says of its SHA-256 counts only if
 // it is the digest.
 func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
-	if err := checkDigest(digest); err != nil {
+	if err := belfry.CheckDigest(digest); err != nil {
 		return Info{}, err
 	}
 	head, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{
@@ -126,7 +126,7 @@ func checksum(digest string) string {
 
 // Open reads an artifact.
 func (b *Bucket) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
-	if err := checkDigest(digest); err != nil {
+	if err := belfry.CheckDigest(digest); err != nil {
 		return nil, err
 	}
 	object, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
@@ -172,7 +172,7 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 
 // Delete removes an artifact. A bucket that keeps versions keeps this one.
 func (b *Bucket) Delete(ctx context.Context, digest string) error {
-	if err := checkDigest(digest); err != nil {
+	if err := belfry.CheckDigest(digest); err != nil {
 		return err
 	}
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
@@ -201,7 +201,7 @@ func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) 
 		}
 		for _, object := range page.Contents {
 			digest := aws.ToString(object.Key)[len(prefix):]
-			if isDigest(digest) && len(found) < n {
+			if belfry.IsDigest(digest) && len(found) < n {
 				found = append(found, Info{Digest: digest, Size: aws.ToInt64(object.Size), Changed: aws.ToTime(object.LastModified)})
 			}
 		}

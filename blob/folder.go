@@ -127,7 +127,7 @@ func (f *Folder) syncDir(dir string) error {
 
 // Stat says what is there.
 func (f *Folder) Stat(ctx context.Context, digest string) (Info, error) {
-	if err := cmp.Or(ctx.Err(), checkDigest(digest)); err != nil {
+	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest)); err != nil {
 		return Info{}, err
 	}
 	file, err := f.root.Lstat(place(digest))
@@ -174,7 +174,7 @@ func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
 
 // Delete removes an artifact. Who reads it now reads it to the end.
 func (f *Folder) Delete(ctx context.Context, digest string) error {
-	if err := cmp.Or(ctx.Err(), checkDigest(digest)); err != nil {
+	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest)); err != nil {
 		return err
 	}
 	// Not synced: what a power cut brings back is collected again.

@@ -81,7 +81,7 @@ func (f *Folder) SignPut(ctx context.Context, up Upload, expires time.Duration) 
 
 // SignGet makes a link that gives the artifact.
 func (f *Folder) SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error) {
-	if err := cmp.Or(ctx.Err(), checkDigest(digest), checkExpires(expires)); err != nil {
+	if err := cmp.Or(ctx.Err(), belfry.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
 	}
 	return f.sign(link{method: http.MethodGet, digest: digest}, expires), nil
@@ -131,7 +131,7 @@ func (f *Folder) permitted(r *http.Request) (link, error) {
 func readLink(r *http.Request) (l link, mac []byte, err error) {
 	query := r.URL.Query()
 	l = link{method: r.Method, digest: r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]}
-	if !isDigest(l.digest) {
+	if !belfry.IsDigest(l.digest) {
 		return l, nil, errors.New("no digest in the path")
 	}
 	if l.method == http.MethodHead {

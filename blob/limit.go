@@ -6,31 +6,8 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// digestLen is the length of a SHA-256 in hexadecimal.
-const digestLen = 64
-
-// isDigest is what stands between a hostile name and a path.
-func isDigest(s string) bool {
-	if len(s) != digestLen {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-func checkDigest(digest string) error {
-	if isDigest(digest) {
-		return nil
-	}
-	return belfry.InvalidField("sha256", digest, "is not a SHA-256", "64 lower-case hexadecimal digits, as sha256sum prints them")
-}
-
 func checkUpload(up Upload, limit int64) error {
-	if err := checkDigest(up.Digest); err != nil {
+	if err := belfry.CheckDigest(up.Digest); err != nil {
 		return err
 	}
 	if up.Size < 0 {
@@ -56,5 +33,5 @@ func checkPage(after string, n int) error {
 	if after == "" {
 		return nil
 	}
-	return checkDigest(after)
+	return belfry.CheckDigest(after)
 }
