@@ -308,6 +308,7 @@ func TestAWritableFolderIsNoLink(t *testing.T) {
 		if after := stat(t, elsewhere); after.Uid != before.Uid || after.Mode != before.Mode {
 			t.Error("what the link leads to was given to the program")
 		}
+		nothingIsLeft(t, w)
 	})
 }
 
