@@ -100,10 +100,8 @@ func (s *Server) observed(h http.Handler) http.Handler {
 		}
 		_ = control.SetWriteDeadline(began.Add(handleTimeout + writeTimeout))
 		setHeaders(w.Header(), c.id)
-		defer func() {
-			s.recovered(c, recover())
-			s.measure(c, began)
-		}()
+		defer s.measure(c, began)
+		defer func() { s.recovered(c, recover()) }()
 		h.ServeHTTP(c.w, r)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -65,23 +66,28 @@ func (s *Server) logTextRoutes() {
 	})
 }
 
-// sendLog sends a log part by part, as far as it was written at the begin.
+// sendLog sends a log part by part, as far as it was written at the begin. Who
+// reads slowly gets it all as long as each part arrives in time.
 func (s *Server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, id int64, q belfry.LogQuery, part belfry.LogText) {
 	ctx, cancel := s.whileGood(ctx)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="job-`+strconv.FormatInt(id, 10)+`.log"`)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	end := part.Size
-	for {
-		if _, err := io.WriteString(w, part.Text); err != nil || part.Text == "" || part.Next >= end {
+	control := http.NewResponseController(w)
+	for end := part.Size; ; {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := io.WriteString(w, part.Text); err != nil || part.Next >= end {
 			return // the reader has left, or has it all
 		}
 		q.Offset = part.Next
 		var err error
-		if part, err = s.service.LogText(ctx, ns, id, q); err != nil {
+		if part, err = s.service.LogText(ctx, ns, id, q); err == nil && part.Next <= q.Offset {
+			err = belfry.Errorf(belfry.NotFound, "the rest of the log of job %d is gone", id)
+		}
+		if err != nil {
 			s.fail(ctx, err)
-			return
+			panic(http.ErrAbortHandler) // a cut log must not look like a whole one
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// deadlines is a writer that counts how often it was given time.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set int
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error {
+	d.set++
+	return nil
+}
+
+func TestEachPartOfALogHasItsOwnTime(t *testing.T) {
+	b := setup(t)
+	part := func(at int64) belfry.LogText {
+		return belfry.LogText{Offset: at, Next: at + 2, Size: 6, Text: "abcdef"[at : at+2]}
+	}
+	b.when("LogText", func(_ context.Context, args []any) (any, error) { return part(args[2].(belfry.LogQuery).Offset), nil })
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	b.server.sendLog(t.Context(), w, "ns", 9, belfry.LogQuery{}, part(0))
+	if text := w.Body.String(); text != "abcdef" || w.set != 3 {
+		t.Errorf("%q, with %d deadlines", text, w.set)
+	}
+}
+
+// A log that breaks off must not look like a whole one.
+func TestALogThatBreaksOffIsNotEnded(t *testing.T) {
+	for name, rest := range map[string]struct {
+		part belfry.LogText
+		err  error
+	}{
+		"the database is away":  {err: belfry.Errorf(belfry.Unavailable, "not now")},
+		"the rest is not there": {part: belfry.LogText{Offset: 3, Next: 3, Size: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t)
+			b.when("LogText", func(_ context.Context, args []any) (any, error) {
+				if args[2].(belfry.LogQuery).Offset == 0 {
+					return belfry.LogText{Next: 3, Size: 6, Text: "abc"}, nil
+				}
+				return rest.part, rest.err
+			})
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/v1/jobs/9/log.txt", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer root")
+			answer, err := b.http.Do(request)
+			if err == nil {
+				defer answer.Body.Close()
+				_, err = io.ReadAll(answer.Body)
+			}
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("the reader is told %v", err)
+			}
+			if log := b.logged.text(); !strings.Contains(log, `path=/v1/jobs/9/log.txt`) {
+				t.Errorf("the request is not logged:\n%s", log)
+			}
+		})
+	}
+}
