@@ -28,6 +28,9 @@ func (c *cli) alertList() *cobra.Command {
 	cmd.Flags().Int64Var(&incident, "incident", 0, "only about this outage")
 	cmd.Flags().StringVar(&state, "state", "", "only pending, sent, failed or suppressed ones")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+		if err := notNegative("--incident", incident, "see: belfry incident list"); err != nil {
+			return err
+		}
 		if err := choice("--state", belfry.AlertState(state), belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed); err != nil {
 			return err
 		}

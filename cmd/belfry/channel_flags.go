@@ -162,8 +162,11 @@ func (f *channelFlags) applyWebhook(given func(string) bool, w *belfry.WebhookCh
 	if err := f.c.setSecret(given, "secret", f.secret, &w.Secret); err != nil {
 		return err
 	}
-	if err := f.c.setSecret(given, "secret-file", "@"+f.secretFile, &w.Secret); err != nil {
-		return err
+	if given("secret-file") {
+		raw, err := readSecret(f.secretFile)
+		if w.Secret, err = secretIn("--secret-file", f.secretFile, raw, err); err != nil {
+			return err
+		}
 	}
 	if !given("header") {
 		return nil

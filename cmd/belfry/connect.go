@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"os/user"
-	"strconv"
 	"strings"
 	"time"
 
@@ -164,7 +163,7 @@ func answers(ctx context.Context, server string) bool {
 	}
 	address := u.Host
 	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443"}[u.Scheme]+map[string]string{"http": "80"}[u.Scheme])
+		address = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 	}
 	d := net.Dialer{Timeout: 2 * time.Second}
 	nc, err := d.DialContext(ctx, "tcp", address)
@@ -199,8 +198,8 @@ func (s *conn) one() (string, error) {
 // allPages reads pages until limit items are there. 0 means all of them.
 func allPages[T any](limit int, page func(belfry.Paging) (belfry.Page[T], error)) (belfry.Page[T], error) {
 	all := belfry.Page[T]{Items: []T{}}
-	if limit < 0 {
-		return all, belfry.InvalidField("--limit", strconv.Itoa(limit), "is negative", "0 shows all")
+	if err := notNegative("--limit", limit, "0 shows all"); err != nil {
+		return all, err
 	}
 	for {
 		want := 1000

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -74,10 +75,18 @@ func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Tim
 	return instantIn(time.Local, field, text, to)
 }
 
+// notNegative refuses a number below zero, which means nothing to its flag.
+func notNegative[N int | int64 | time.Duration](flag string, n N, hint string) error {
+	if n < 0 {
+		return belfry.InvalidField(flag, fmt.Sprint(n), "is negative", hint)
+	}
+	return nil
+}
+
 // retries reads --retries, the tries after the first one.
 func retries(given func(string) bool, n int, to *belfry.Retry) error {
-	if given("retries") && n < 0 {
-		return belfry.InvalidField("--retries", strconv.Itoa(n), "is negative", "0 never retries")
+	if err := notNegative("--retries", n, "0 never retries"); err != nil {
+		return err
 	}
 	set(given("retries"), n+1, &to.MaxAttempts)
 	return nil

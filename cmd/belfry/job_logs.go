@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,6 +22,10 @@ func (c *cli) jobLogs() *cobra.Command {
 		Use: "logs ID", Aliases: []string{"log"}, Short: "Show what a job wrote", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
 			id, err := belfry.JobIDFromText("ID", args[0])
+			if err != nil {
+				return err
+			}
+			err = errors.Join(notNegative("--attempt", attempt, "0 shows all"), notNegative("--tail", q.Tail, "0 shows all lines"))
 			if err != nil {
 				return err
 			}

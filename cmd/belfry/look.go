@@ -259,6 +259,9 @@ func (c *cli) scheduleForecast() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forecast", Short: "Show how many runs start in each minute, where most collide first", Args: cobra.NoArgs,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
+			if err := notNegative("--top", top, "0 shows the sum alone"); err != nil {
+				return err
+			}
 			a, err := f.ahead(s)
 			if err != nil {
 				return err

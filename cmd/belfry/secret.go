@@ -32,12 +32,17 @@ func (c *cli) secret(flag, text string) (belfry.Secret, error) {
 	default:
 		return belfry.Secret(text), nil
 	}
+	return secretIn(flag, text, raw, err)
+}
+
+// secretIn is the secret that was read from a place, as a flag names it.
+func secretIn(flag, place string, raw []byte, err error) (belfry.Secret, error) {
 	if err != nil {
-		return "", belfry.InvalidField(flag, text, err.Error(), "@FILE names a file that holds nothing but the secret")
+		return "", belfry.InvalidField(flag, place, err.Error(), "@FILE names a file that holds nothing but the secret")
 	}
 	found := strings.TrimRight(string(raw), "\r\n")
 	if found == "" || len(raw) > maxSecret {
-		return "", belfry.InvalidField(flag, text, "leads to no secret of 1 to 65536 bytes", "")
+		return "", belfry.InvalidField(flag, place, "leads to no secret of 1 to 65536 bytes", "")
 	}
 	return belfry.Secret(found), nil
 }

@@ -33,6 +33,9 @@ It exits with 0 when a job is prepared, and with 8 when there was none.`,
 		Example: `  belfry worker init --server https://belfry.example.com --token-file /run/secrets/worker --dir /belfry --wait 5m
   belfry worker main --dir /belfry`,
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
+			if err := notNegative("--wait", wait, "0 looks once"); err != nil {
+				return err
+			}
 			w, err := c.workers(cmd.Context(), l)
 			if err != nil {
 				return err
