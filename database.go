@@ -136,18 +136,16 @@ func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format s
 	if d.Most == 0 {
 		return
 	}
-	var dead []string
-	for _, t := range d.Tables {
-		if t.Dead > manyDead && t.Dead > t.Rows/5 {
-			dead = append(dead, t.Name)
-		}
-	}
-	if len(dead) == 0 {
+	if i := slices.IndexFunc(d.Tables, func(t TableHealth) bool { return t.Dead > manyDead && t.Dead > t.Rows/5 }); i < 0 {
 		add("dead rows", true, "", "few in each table")
 	} else {
-		i := slices.IndexFunc(d.Tables, func(t TableHealth) bool { return t.Name == dead[0] })
-		add("dead rows", false, "end old transactions first; then let autovacuum come more often: alter table "+dead[0]+" set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)",
-			"%d in %s, beside %d rows", d.Tables[i].Dead, dead[0], d.Tables[i].Rows)
+		t := d.Tables[i]
+		alter := "alter table " + t.Name
+		if t.Parts > 0 { // PostgreSQL takes no such settings for all of them
+			alter = "for each leaf of pg_partition_tree('" + t.Name + "'), alter table LEAF"
+		}
+		add("dead rows", false, "end old transactions first; then let autovacuum come more often: "+alter+" set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)",
+			"%d in %s, beside %d rows", t.Dead, t.Name, t.Rows)
 	}
 	if t := d.Transaction; t == nil {
 		add("oldest transaction", true, "", "none is open")
@@ -157,15 +155,10 @@ func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format s
 			"%s for %s, of %q", t.State, Duration(age), t.Application)
 	}
 	add("connections", d.Connections*5 < d.Most*4, "lower max_conns of nodes, put a pooler in between, or raise max_connections", "%d of %d used", d.Connections, d.Most)
-	held := "no replication slot holds any"
-	ok := true
-	for _, s := range d.Slots {
-		if s.Held > muchWAL {
-			ok = false
-		}
-	}
+	held, ok := "no replication slot holds any", true
 	if len(d.Slots) > 0 {
-		held = fmt.Sprintf("slot %s holds %s", d.Slots[0].Name, SizeText(d.Slots[0].Held))
+		most := d.Slots[0]
+		held, ok = fmt.Sprintf("slot %s holds %s", most.Name, SizeText(most.Held)), most.Held <= muchWAL
 	}
 	add("write-ahead log", ok, "see why its replica does not follow; if there is none any more: select pg_drop_replication_slot('…')", "%s", held)
 }
