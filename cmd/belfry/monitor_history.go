@@ -75,7 +75,7 @@ func (c *cli) awaitCheck(ctx context.Context, s *conn, monitor string, j belfry.
 			}
 			return exitStatus(exitFailed)
 		}
-		pause(ctx, pace) // a check that went well leaves no event to wait for
+		_ = sleep(ctx, pace) // a check that went well leaves no event to wait for; the loop looks at ctx
 	}
 }
 
@@ -88,15 +88,6 @@ func (s *conn) resultOf(ctx context.Context, monitor string, j belfry.Job) (belf
 		}
 	}
 	return belfry.CheckResult{}, false, err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // measureOf is what a result keeps of what was seen.
