@@ -27,7 +27,7 @@ func (s *Server) healthRoutes() {
 		summary: "Show the state of the database: its size, backlog, dead rows, old transactions, and what to do about them",
 		doc:     "Nothing is counted: numbers of rows are estimates. No text of any statement is shown. Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.DatabaseHealth, error) {
-		if err := everywhere(c.token, "database health"); err != nil {
+		if err := everywhere(c.token, "figures of the database"); err != nil {
 			return belfry.DatabaseHealth{}, err
 		}
 		d, err := s.service.DatabaseHealth(ctx)

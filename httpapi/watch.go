@@ -32,7 +32,7 @@ func (s *Server) watchRoutes() {
 	stream(s, endpoint{
 		id: "event-watch", method: http.MethodGet, path: "/v1/events", scope: belfry.ScopeRead, timeout: -1,
 		summary: "Stream what changes, as server-sent events",
-		doc: "Each event is of type job or change, with the JSON of an Event as its data. " +
+		doc: "Each event is of type job, change or check, with the JSON of an Event as its data. " +
 			"The last of a group carries an id to come back with. Events are hints: after a gap, read again what you show.",
 	}, map[string]reflect.Type{sseType: reflect.TypeFor[belfry.Event]()},
 		func(ctx context.Context, c *call, in *watching) (func(http.ResponseWriter), error) {
