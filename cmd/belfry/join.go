@@ -39,6 +39,9 @@ is used up or revoked: belfry token revoke ends it.`,
   belfry worker --server https://belfry.example.com --join @join.token`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) (err error) {
 			t.Name, t.Namespace = args[0], s.namespace
+			if t.Uses == 0 { // which would mean the default
+				return belfry.InvalidField("--uses", "0", "lets no machine join", fmt.Sprintf("1 to %d", belfry.MaxJoinUses))
+			}
 			set(forNamespace != "", forNamespace, &t.Namespace)
 			if cmd.Flags().Changed("label") {
 				if t.Labels, err = table("--label", labels, "="); err != nil {
