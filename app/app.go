@@ -150,7 +150,7 @@ func (a *App) startStore(ctx context.Context) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	a.artifacts = NewArtifacts(a.opt.Config, a.log)
-	st, err := OpenStoreWith(ctx, a.opt.Config, a.artifacts, a.log, o)
+	st, err := OpenStore(ctx, a.opt.Config, a.artifacts, a.log, o)
 	if err != nil {
 		return err
 	}

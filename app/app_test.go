@@ -280,7 +280,7 @@ func TestStopHandsRunningJobsBackAfterTheGrace(t *testing.T) {
 	if err := a.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	st, err := OpenStore(ctx, o.Config, nil, nil)
+	st, err := OpenStore(ctx, o.Config, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

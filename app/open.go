@@ -12,13 +12,9 @@ import (
 )
 
 // OpenStore opens the database that a configuration names, and brings its
-// schema up to date. observer may be nil.
-func OpenStore(ctx context.Context, c config.Config, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
-	return OpenStoreWith(ctx, c, NewArtifacts(c, logger), logger, observer)
-}
-
-// OpenStoreWith is OpenStore with artifacts that the caller has a hand on.
-func OpenStoreWith(ctx context.Context, c config.Config, artifacts *Artifacts, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
+// schema up to date. Without artifacts no program can be uploaded through it;
+// observer may be nil.
+func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
 	c = c.WithDefaults()
 	if err := config.CheckDatabase(c.Database); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
 func (c *cli) open(ctx context.Context, l *config.Loaded) (*conn, func() error, error) {
 	log := c.logger(l.Config)
 	artifacts := app.NewArtifacts(l.Config, log)
-	st, err := app.OpenStoreWith(ctx, l.Config, artifacts, log, nil)
+	st, err := app.OpenStore(ctx, l.Config, artifacts, log, nil)
 	if err != nil {
 		return nil, nil, err
 	}
