@@ -54,7 +54,7 @@ func (c *Client) Finish(ctx context.Context, session string, fs []belfry.Finish)
 		return nil, err
 	}
 	var all []belfry.Finished
-	for chunk := range chunks(fs, func(f belfry.Finish) int { return len(f.Output) + jsonSize(f.Error) + 300 }) {
+	for chunk := range chunks(fs, sizeOfFinish) {
 		var done sessionFinished
 		err := c.do(ctx, ask{
 			method: http.MethodPost, path: named("sessions", session, "finish"), body: sessionFinish{Attempts: chunk}, again: true,
@@ -68,6 +68,15 @@ func (c *Client) Finish(ctx context.Context, session string, fs []belfry.Finish)
 		all = append(all, done.Attempts...)
 	}
 	return all, nil
+}
+
+func sizeOfFinish(f belfry.Finish) int {
+	n := len(f.Output) + jsonSize(f.Error) + 300
+	if f.Check != nil || f.Sandboxed != nil { // texts of pages and lists of files can be long
+		seen, _ := encode(belfry.Finish{Check: f.Check, Sandboxed: f.Sandboxed}) // what cannot be written fails when it is sent
+		n += len(seen)
+	}
+	return n
 }
 
 // Append implements [belfry.Broker], in as many requests as it takes.

@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -266,6 +268,23 @@ func TestLargeFinishesAndLogsGoInPartsThatTheServerTakes(t *testing.T) {
 	for i := range done {
 		if done[i].JobID != int64(i) {
 			t.Errorf("answer %d is of job %d", i, done[i].JobID)
+		}
+	}
+	files := make([]belfry.Output, belfry.MaxOutputs)
+	for i := range files {
+		files[i] = belfry.Output{Name: strconv.Itoa(i) + strings.Repeat("n", belfry.MaxOutputName-3), SHA256: strings.Repeat("0", 64)}
+	}
+	for name, f := range map[string]belfry.Finish{
+		"pages": {Check: &belfry.Measure{Page: &belfry.PageSeen{Text: strings.Repeat("x", belfry.MaxPageText)}}},
+		"files": {Sandboxed: &belfry.Sandboxed{Outputs: files}},
+	} {
+		for i := range fs {
+			f.Ref, f.Outcome = fs[i].Ref, belfry.OutcomeOK
+			fs[i] = f
+		}
+		many := slices.Repeat(fs, 6)
+		if done, err := b.client.Finish(t.Context(), "s", many); err != nil || len(done) != len(many) {
+			t.Errorf("%s: %d answers, %v", name, len(done), err)
 		}
 	}
 	pieces := make([]belfry.LogPiece, 20)
