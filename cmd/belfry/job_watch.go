@@ -36,7 +36,6 @@ func (c *cli) watchJobs(ctx context.Context, s *conn, list func() (belfry.Page[b
 			// A node that is restarted is back soon, and whoever watches can
 			// end it at any time.
 			fmt.Fprintf(c.stderr, "note: %s; trying again\n", err)
-			cursor = ""
 			_ = sleep(ctx, time.Second) // the loop looks
 			continue
 		}
