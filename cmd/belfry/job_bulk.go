@@ -46,13 +46,16 @@ func selection(s *conn, f *jobFilter, args []string, all bool, states []belfry.J
 	return belfry.Selection{Filter: &filter}, err
 }
 
-// selected repeats a bulk action until the filter finds no more.
+// selected repeats a bulk action until the filter finds no more. What was done
+// is shown also when it could not be done to all.
 func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done string, do func(ctx context.Context, s *conn, sel belfry.Selection) (belfry.Selected, error)) error {
 	all := belfry.Selected{IDs: []int64{}, Left: map[int64]string{}}
+	var broken error
 	for {
 		r, err := do(ctx, s, sel)
 		if err != nil {
-			return err
+			broken = err
+			break
 		}
 		all.IDs = append(all.IDs, r.IDs...)
 		for id, why := range r.Left {
@@ -61,6 +64,9 @@ func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done 
 		if all.More, all.Next, sel.Cursor = r.More, r.Next, r.Next; !r.More || sel.DryRun || r.Next == "" {
 			break
 		}
+	}
+	if broken != nil && len(all.IDs)+len(all.Left) == 0 {
+		return broken
 	}
 	err := c.emit(all, func(w io.Writer) {
 		verb := done
@@ -77,6 +83,9 @@ func (c *cli) selected(ctx context.Context, s *conn, sel belfry.Selection, done 
 			fmt.Fprintln(c.stderr, "no such jobs")
 		}
 	})
+	if broken != nil {
+		return broken
+	}
 	if err == nil && len(sel.IDs) > 0 && len(all.IDs) == 0 {
 		return exitStatus(exitConflict) // why was said above
 	}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestWhatWasDoneToManyJobsIsShownThoughTheRestFails(t *testing.T) {
+	t.Parallel()
+	away := belfry.Errorf(belfry.Unavailable, "the server is away")
+	for name, c := range map[string]struct {
+		answers []belfry.Selected // and then the server is away
+		shown   string
+	}{
+		"at once":     {nil, ""},
+		"on the way":  {[]belfry.Selected{{IDs: []int64{1, 2}, More: true, Next: "a"}, {IDs: []int64{3}, More: true, Next: "b"}}, "job 1 canceled\njob 2 canceled\njob 3 canceled\n"},
+		"some remain": {[]belfry.Selected{{Left: map[int64]string{7: "it runs"}, More: true, Next: "a"}}, ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		cli := newCLI(nil, &stdout, &stderr, nil)
+		cli.output = "table"
+		err := cli.selected(t.Context(), nil, belfry.Selection{}, "canceled", func(context.Context, *conn, belfry.Selection) (belfry.Selected, error) {
+			if len(c.answers) == 0 {
+				return belfry.Selected{}, away
+			}
+			next := c.answers[0]
+			c.answers = c.answers[1:]
+			return next, nil
+		})
+		if exitCode(err) != exitUnavailable || stdout.String() != c.shown {
+			t.Errorf("%s: exit %d, and shown:\n%s", name, exitCode(err), stdout.String())
+		}
+	}
+}
