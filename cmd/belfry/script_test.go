@@ -39,6 +39,27 @@ func TestMain(m *testing.M) {
 	}})
 }
 
+// Builtins of testscript come before commands of our own, and these two end a
+// script as if all of it had passed.
+func TestScriptsRunToTheirEnd(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	early := regexp.MustCompile(`(?m)^(\[.*\] *)?(stop|skip)\b.*$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, _, _ := strings.Cut(string(text), "\n-- ")
+		for _, line := range early.FindAllString(script, -1) {
+			t.Errorf("%s: %q ends the script; to end a node, write halt", file, line)
+		}
+	}
+}
+
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	examples, err := filepath.Abs("../../examples")
@@ -64,7 +85,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": cmdStart, "stop": cmdStop, "crash": cmdCrash,
+			"start": cmdStart, "halt": cmdHalt, "crash": cmdCrash,
 			"exits": cmdExits, "until": cmdUntil, "mode": cmdMode, "lastjob": cmdLastJob,
 			"site": cmdSite, "elf": cmdELF,
 		},
@@ -174,8 +195,8 @@ func cmdSite(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], srv.URL)
 }
 
-// stop NAME asks a node to end, and wants it to end well.
-func cmdStop(ts *testscript.TestScript, _ bool, args []string) {
+// halt NAME asks a node to end, and wants it to end well.
+func cmdHalt(ts *testscript.TestScript, _ bool, args []string) {
 	n := nodes(ts)[args[0]]
 	ts.Check(n.cmd.Process.Signal(syscall.SIGTERM))
 	select {
