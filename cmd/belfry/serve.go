@@ -76,7 +76,7 @@ func (c *cli) firstDefinitions(l *config.Loaded, files []string) (config.Definit
 
 func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs config.Definitions) error {
 	var applied belfry.Applied
-	if len(defs.Queues)+len(defs.Tasks)+len(defs.Schedules) > 0 {
+	if defs.Count() > 0 {
 		var err error
 		applied, err = a.Store().Apply(belfry.WithActor(ctx, localActor()), defs.Manifest, belfry.ApplyOptions{Namespace: l.Namespace})
 		if err != nil {
