@@ -113,12 +113,13 @@ func monthsOf(cal *cron.Calendar, now time.Time) []month {
 	local := now.In(cal.Zone())
 	months := make([]month, calendarMonths)
 	for i := range months {
-		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, cal.Zone())
+		// Days of the wall, which are all there: a clock change may take a midnight.
+		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, time.UTC)
 		m := month{Name: first.Format("January 2006")}
 		for range int(first.Weekday()+6) % 7 {
 			m.Days = append(m.Days, calendarDay{})
 		}
-		for day := first; day.Month() == first.Month(); day = time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, cal.Zone()) {
+		for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
 			m.Days = append(m.Days, dayOf(cal, day))
 		}
 		months[i] = m
@@ -126,26 +127,36 @@ func monthsOf(cal *cron.Calendar, now time.Time) []month {
 	return months
 }
 
-// dayOf is whether a day that begins at an instant is closed.
+// dayOf is whether a day of the wall is closed.
 func dayOf(cal *cron.Calendar, day time.Time) calendarDay {
 	d := calendarDay{N: day.Day()}
-	end := time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, day.Location())
-	closed, why := cal.Closed(day)
+	begin, end := beginOf(day, cal.Zone()), beginOf(day.AddDate(0, 0, 1), cal.Zone())
+	closed, why := cal.Closed(begin)
 	switch {
 	case closed:
-		opens := cal.NextOpen(day)
+		opens := cal.NextOpen(begin)
 		if opens.IsZero() || !opens.Before(end) {
 			d.Share, d.Said = "all", why
 		} else {
-			d.Share, d.Said = "part", why+", until "+opens.In(day.Location()).Format("15:04")
+			d.Share, d.Said = "part", why+", until "+opens.In(cal.Zone()).Format("15:04")
 		}
 	default:
-		if from := cal.NextClosed(day); !from.IsZero() && from.Before(end) {
+		if from := cal.NextClosed(begin); !from.IsZero() && from.Before(end) {
 			_, why = cal.Closed(from)
-			d.Share, d.Said = "part", why+", from "+from.In(day.Location()).Format("15:04")
+			d.Share, d.Said = "part", why+", from "+from.In(cal.Zone()).Format("15:04")
 		}
 	}
 	return d
+}
+
+// beginOf is the first instant of a day of the wall in a zone: its midnight, or
+// the end of the gap that takes it.
+func beginOf(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	if at.Day() != day.Day() {
+		_, at = at.ZoneBounds()
+	}
+	return at
 }
 
 // calendarForm is a calendar as somebody writes it.
