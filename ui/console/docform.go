@@ -22,7 +22,6 @@ type input struct {
 	Hint        string
 	Options     []string // of a choice or a set; an empty one means the default
 	Need        bool
-	Long        bool // it may be left in its drawer
 }
 
 type inputKind string
@@ -412,13 +411,6 @@ type form struct {
 	Try     string // what the button beside it says; empty: there is none
 	Delete  *confirm
 	Command command
-}
-
-// setFlashBad answers an action that did not come to what was wanted.
-func (p *page) doneBadly(link, format string, args ...any) error {
-	err := p.done(link, format, args...)
-	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
-	return err
 }
 
 // Form is what the buttons of a page that embeds one are made of.

@@ -155,7 +155,7 @@ func (p *page) CheckLink(j belfry.Job, c belfry.Check) string {
 	return ""
 }
 
-// JSON is a document for people, and whether it had to be cut.
+// document is JSON for people, and whether it had to be cut.
 type document struct {
 	ID, Title, Text string
 	Cut             bool
@@ -268,12 +268,11 @@ func (p *page) Exit(a belfry.Attempt) string {
 	return ""
 }
 
-// settle answers what came of doing something to one job.
+// settled answers what came of doing something to one job.
 func (p *page) settled(id int64, r belfry.Selected, format string, args ...any) error {
 	link := p.Link("jobs", id)
 	if why, left := r.Left[id]; left {
-		p.setFlash(flash{Text: fmt.Sprintf("Job %d was left as it is: %s.", id, why), Bad: true})
-		return p.seeOther(link)
+		return p.doneBadly(link, "Job %d was left as it is: %s.", id, why)
 	}
 	return p.done(link, format, args...)
 }

@@ -92,6 +92,12 @@ func (p *page) done(link, format string, args ...any) error {
 	return p.seeOther(link)
 }
 
+// doneBadly answers an action that did not come to what was wanted.
+func (p *page) doneBadly(link, format string, args ...any) error {
+	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
+	return p.seeOther(link)
+}
+
 // seeOther goes on to a page.
 func (p *page) seeOther(link string) error {
 	http.Redirect(p.w, p.r, link, http.StatusSeeOther)

@@ -269,7 +269,7 @@ func (d bulkData) carryOut(p *page) error {
 	}
 	text := fmt.Sprintf("%s %s.", plural(done, "schedule is", "schedules are"), past)
 	if len(failed) > 0 {
-		text += " Not: " + strings.Join(failed, ", ") + "."
+		return p.doneBadly(p.Link("schedules"), "%s Not: %s.", text, strings.Join(failed, ", "))
 	}
 	return p.done(p.Link("schedules"), "%s", text)
 }
