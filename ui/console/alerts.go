@@ -221,9 +221,6 @@ func editAlertRule(p *page) error {
 }
 
 func saveAlertRule(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	ctx, name, doc := p.r.Context(), p.r.PathValue("name"), jsonThing{}
 	channels, err := p.channelNames(p.r.PostForm["channels"])
 	if err != nil {

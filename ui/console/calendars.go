@@ -238,9 +238,6 @@ func saveCalendar(p *page) error {
 		}
 		f.Saved = &c
 	}
-	if err := p.r.ParseForm(); err != nil {
-		return err
-	}
 	v := p.r.PostForm
 	if name == "" {
 		name = strings.TrimSpace(v.Get("name"))

@@ -156,9 +156,6 @@ func editChannel(p *page) error {
 }
 
 func saveChannel(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	ctx, name, kind, doc := p.r.Context(), p.r.PathValue("name"), p.Query("kind"), jsonThing{}
 	if name != "" {
 		old, err := p.api.Channel(ctx, p.Namespace, name)

@@ -99,10 +99,7 @@ func (f *cycleForm) show(p *page, refused error) error {
 
 // saveCycle does what the pressed button says: move, take or add a member, or save.
 func saveCycle(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	f := &cycleForm{Saved: p.r.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger")}
 	f.readRows(form)
 	verb, number, _ := strings.Cut(form.Get("do"), " ")
@@ -125,14 +122,6 @@ func saveCycle(p *page) error {
 		return p.done(p.Link("cycles", t.Name), "Cycle %s is there. Run it now, or make a schedule that does.", t.Name)
 	}
 	return p.done(p.Link("cycles", t.Name), "Cycle %s is saved. A run under way goes on as it began.", t.Name)
-}
-
-// form is what was sent, within the bounds of a form.
-func (p *page) form() (url.Values, error) {
-	if err := p.r.ParseForm(); err != nil {
-		return nil, belfry.Errorf(belfry.Invalid, "the form cannot be read: %v", err)
-	}
-	return p.r.PostForm, nil
 }
 
 func (f *cycleForm) readRows(form url.Values) {

@@ -159,9 +159,6 @@ func jobsDryRun(p *page) error {
 // jobsBulk does it, batch after batch, for a while; then it says how far it
 // has come, and the page goes on.
 func jobsBulk(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	b, err := readBulk(p, p.r.PostForm)
 	if err != nil {
 		return err

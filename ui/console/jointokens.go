@@ -57,10 +57,7 @@ func (d joinTokensData) show(p *page) (err error) {
 }
 
 func createJoinToken(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	d := joinTokensData{name: at("name"), namespace: at("namespace"), uses: at("uses"), life: form.Get("life"), labels: form.Get("labels")}
 	t, err := d.token(p.Now)

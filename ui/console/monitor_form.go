@@ -230,9 +230,6 @@ func editMonitor(p *page) error {
 
 // saveMonitor saves a monitor or tries its check, whichever button was used.
 func saveMonitor(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	name, kind := p.r.PathValue("name"), belfry.Kind(p.Query("kind"))
 	doc := jsonThing{}
 	if name != "" {

@@ -104,9 +104,6 @@ func monitorsDryRun(p *page) error {
 
 // monitorsBulk does it to one after the other, and says to which it could not.
 func monitorsBulk(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	b, err := p.readBulkMonitors(p.r.PostForm)
 	if err != nil {
 		return err

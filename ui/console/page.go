@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -123,11 +122,6 @@ type errorData struct {
 // fail answers with a page that says what happened and what next.
 func (p *page) fail(err error) {
 	p.status = p.c.opt.Status(err)
-	var big *http.MaxBytesError
-	if errors.As(err, &big) {
-		err = belfry.Errorf(belfry.TooLarge, "the form is over its limit of %s", belfry.SizeText(big.Limit))
-		p.status = p.c.opt.Status(err)
-	}
 	if belfry.CodeOf(err) == belfry.Internal {
 		p.c.log.Error("page failed", "path", p.r.URL.Path, "error", err)
 	}

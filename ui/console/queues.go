@@ -110,10 +110,7 @@ func (f queueForm) show(p *page) error {
 }
 
 func saveQueue(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	f := queueForm{Saved: p.r.PathValue("name"), name: at("name"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority")}
 	q, err := f.queue(p)

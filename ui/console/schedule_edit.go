@@ -32,10 +32,7 @@ func changeSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	f, err := p.readPosted(&saved)
-	if err != nil {
-		return err
-	}
+	f := p.readPosted(&saved)
 	do, seen := f.Values.Get("do"), f.Values.Get("seen")
 	stale := seen != "" && seen != stamp(saved)
 	switch {

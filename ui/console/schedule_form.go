@@ -243,20 +243,14 @@ func (p *page) previewForm(f *scheduleForm) error {
 }
 
 // readPosted is the form that was sent.
-func (p *page) readPosted(saved *belfry.Schedule) (*scheduleForm, error) {
-	if err := p.r.ParseForm(); err != nil {
-		return nil, err
-	}
+func (p *page) readPosted(saved *belfry.Schedule) *scheduleForm {
 	f := &scheduleForm{Saved: saved, Values: p.r.PostForm}
 	f.readForm(p.Namespace)
-	return f, nil
+	return f
 }
 
 func createSchedule(p *page) error {
-	f, err := p.readPosted(nil)
-	if err != nil {
-		return err
-	}
+	f := p.readPosted(nil)
 	if f.Values.Get("do") != "save" {
 		if err := p.previewForm(f); err != nil {
 			return err

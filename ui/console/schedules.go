@@ -216,9 +216,6 @@ func (d bulkData) Names() (names []string) {
 // bulkSchedules says what pausing or resuming the selected would do, and does
 // it once that was seen.
 func bulkSchedules(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return err
-	}
 	d := bulkData{Do: p.r.PostForm.Get("do"), Reason: p.r.PostForm.Get("reason"), CatchUp: p.r.PostForm.Get("catch_up") == "true"}
 	if d.Do != "pause" && d.Do != "resume" {
 		return belfry.InvalidField("do", d.Do, "cannot be done to several schedules", "pause or resume")

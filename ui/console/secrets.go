@@ -43,10 +43,7 @@ func (d secretsData) show(p *page) (err error) {
 }
 
 func setSecret(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	name := strings.TrimSpace(form.Get("name"))
 	value := strings.ReplaceAll(form.Get("value"), "\r\n", "\n") // as browsers send lines
 	if form.Get("line") != "" {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
@@ -154,7 +155,9 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if err = p.enter(s.Secret); err == nil {
-			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+			err = p.readForm()
+		}
+		if err == nil {
 			err = h(p)
 		}
 		if belfry.CodeOf(err) == belfry.Unauthorized {
@@ -171,6 +174,21 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 
 // maxForm bounds a form, in bytes.
 const maxForm = 1 << 20
+
+// readForm reads what was sent, so that no handler takes one that broke off or
+// is too large for an empty one.
+func (p *page) readForm() error {
+	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxForm)
+	err := p.r.ParseForm()
+	var big *http.MaxBytesError
+	switch {
+	case p.r.Method != http.MethodPost || err == nil:
+		return nil
+	case errors.As(err, &big):
+		return belfry.Errorf(belfry.TooLarge, "the form is over its limit of %s", belfry.SizeText(big.Limit)).WithHint("write less")
+	}
+	return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err).WithHint("go back and send it again")
+}
 
 // askToSignIn goes to the sign-in page and comes back to what was asked for.
 func (p *page) askToSignIn(why string) {

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -171,5 +172,42 @@ func TestFormThatIsRefusedIsShownAgain(t *testing.T) {
 	s := newSite(t)
 	if status, body := s.visitor(s.admin).post("/parts"); status != http.StatusConflict || !strings.Contains(body, "<h1>Parts</h1>") {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// A form that is too large or broken does nothing, rather than what an empty
+// one asks for.
+func TestFormThatCannotBeReadDoesNothing(t *testing.T) {
+	s := filledSite(t)
+	v := s.visitor(s.admin)
+	for _, tt := range []struct {
+		path, body string
+		status     int
+		says       string
+	}{
+		{"/monitors/shop/pause", "for=2h&reason=" + strings.Repeat("a", 1<<20), http.StatusRequestEntityTooLarge, "The form is over its limit of 1 MiB."},
+		{"/monitors/shop/edit", "every=5m&do=save&check.http.body=" + strings.Repeat("a", 1<<20), http.StatusRequestEntityTooLarge, "over its limit"},
+		{"/tasks/hello/edit", "definition=" + strings.Repeat("a", 1<<20), http.StatusRequestEntityTooLarge, "over its limit"},
+		{"/monitors/shop/pause", "for=2h&reason=%zz", http.StatusUnprocessableEntity, "The form could not be read"},
+		{"/schedules/-bulk", "do=pause&seen=yes&name=default/hourly&reason=%zz", http.StatusUnprocessableEntity, "The form could not be read"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", s.url)
+		resp := must(v.http.Do(req))(s)
+		body := must(io.ReadAll(resp.Body))(s)
+		_ = resp.Body.Close()
+		if resp.StatusCode != tt.status || !strings.Contains(string(body), tt.says) {
+			t.Errorf("%s answered %d, or did not say %q", tt.path, resp.StatusCode, tt.says)
+		}
+	}
+	if m := must(s.Monitor(t.Context(), "default", "shop"))(s); !m.State.PausedAt.IsZero() {
+		t.Error("the monitor is paused")
+	}
+	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
+		t.Error("the schedule is paused")
 	}
 }

@@ -129,9 +129,6 @@ func editStatusPage(p *page) error {
 }
 
 func saveStatusPage(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	name := p.r.PathValue("name")
 	n := 0
 	for ; n < belfry.MaxSections && p.r.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {

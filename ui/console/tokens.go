@@ -67,10 +67,7 @@ func boolOrder(a, b bool) int {
 }
 
 func createToken(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	d := tokensData{life: form.Get("life"), asked: belfry.Token{Name: strings.TrimSpace(form.Get("name")), Namespace: strings.TrimSpace(form.Get("namespace"))}}
 	for _, s := range form["scopes"] {
 		d.asked.Scopes = append(d.asked.Scopes, belfry.Scope(s))

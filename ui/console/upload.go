@@ -113,10 +113,7 @@ func (p *page) tell(v any, err error) error {
 }
 
 func saveProgram(p *page) error {
-	form, err := p.form()
-	if err != nil {
-		return err
-	}
+	form := p.r.PostForm
 	f := uploadForm{Saved: p.r.PathValue("name"), name: strings.TrimSpace(form.Get("name")), digest: form.Get("program.sha256"), size: form.Get("program.size"),
 		arch: form.Get("program.arch"), args: form.Get("program.args"), isolation: form.Get("program.min_isolation"), network: form.Get("program.network") != ""}
 	t, err := f.task(p)

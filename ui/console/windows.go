@@ -266,9 +266,6 @@ func weeklyCron(days []string, at string) (string, error) {
 }
 
 func saveWindow(p *page) error {
-	if err := p.r.ParseForm(); err != nil {
-		return belfry.Errorf(belfry.Invalid, "the form could not be read: %v", err)
-	}
 	ctx, name := p.r.Context(), p.r.PathValue("name")
 	w, err := p.readWindow(name, p.r.PostForm)
 	if err == nil && p.r.PostFormValue("do") == "try" {
