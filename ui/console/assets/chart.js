@@ -9,8 +9,9 @@ document.head.append(sheet);
 const tones = ['--busy', '--good', '--warn', '--bad', '--idle'];
 
 function numbers(figure) {
-  const rows = [...figure.querySelectorAll('tbody tr')];
-  const width = figure.querySelectorAll('thead th').length;
+  const table = figure.querySelector('.numbers table'); // and not the legend, which is one too
+  const rows = [...table.querySelectorAll('tbody tr')];
+  const width = table.querySelectorAll('thead th').length;
   const data = Array.from({length: width}, () => []);
   for (const row of rows) {
     data[0].push(Date.parse(row.cells[0].dataset.at) / 1000);
@@ -40,12 +41,14 @@ export function draw(figure) {
   const kind = figure.dataset.chart;
   const inks = figure.dataset.tones ? figure.dataset.tones.split(' ').map(t => '--' + t) : tones;
   const wide = () => Math.max(box.clientWidth - 16, 100); // less its padding
-  let plot;
+  const read = () => kind === 'stacked' ? stack(numbers(figure)) : numbers(figure);
+  let plot, drawn;
   const paint = () => {
     plot?.destroy();
     const style = getComputedStyle(figure), colour = name => style.getPropertyValue(name).trim();
-    const names = [...figure.querySelectorAll('thead th')].slice(1).map(e => e.textContent);
-    const data = kind === 'stacked' ? stack(numbers(figure)) : numbers(figure);
+    const names = [...figure.querySelectorAll('.numbers thead th')].slice(1).map(e => e.textContent);
+    const data = read();
+    drawn = JSON.stringify(data);
     const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1}, ticks: {stroke: colour('--line'), width: 1}};
     plot = new uPlot({
       width: wide(), height: 200, cursor: {drag: {x: false, y: false}},
@@ -62,5 +65,5 @@ export function draw(figure) {
   paint();
   new ResizeObserver(() => plot.setSize({width: wide(), height: 200})).observe(box);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
-  document.addEventListener('belfry:fresh', paint);
+  document.addEventListener('belfry:fresh', () => { if (JSON.stringify(read()) !== drawn) paint(); }); // who reads a value off it goes on
 }

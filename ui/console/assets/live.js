@@ -53,6 +53,15 @@ function say(state, text) {
 
 const parts = () => [...document.querySelectorAll('[data-live][id]')];
 
+// still is when no button of the mouse and no finger is down. What is moved away
+// between press and release gets no click, or something else gets it.
+let up = Promise.resolve();
+export const still = () => up;
+addEventListener('pointerdown', e => {
+  if (e.button !== 0) return;
+  up = new Promise(done => { for (const kind of ['pointerup', 'pointercancel']) addEventListener(kind, () => setTimeout(done), {once: true, capture: true}); });
+}, {capture: true});
+
 // refresh reads the page again: one at a time, and no sooner than three times
 // as long as it took.
 async function refresh() {
@@ -61,9 +70,11 @@ async function refresh() {
   busy = true;
   const began = performance.now();
   try {
-    const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1'}});
+    const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1'}}), text = await answer.text();
+    await still();
+    if (leaving) return;
     if (answer.redirected) { location.reload(); return; } // to sign in
-    if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+    if (answer.ok) apply(new DOMParser().parseFromString(text, 'text/html'));
   } catch { missed = true; }
   await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
   busy = false;
@@ -80,8 +91,9 @@ function apply(fresh) {
 }
 
 // morph makes an element like another and keeps the nodes that it can: by id,
-// or by place and name.
-function morph(from, to) {
+// or by place and name. One that is moved keeps its focus, and what is open in
+// it, where the browser can do that.
+export function morph(from, to) {
   for (const {name, value} of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   for (const {name} of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open' && !name.startsWith('data-own')) from.removeAttribute(name);
   if (from.matches('textarea, select') || from.dataset.keep !== undefined) return; // what was typed or drawn
@@ -90,7 +102,7 @@ function morph(from, to) {
   for (const want of [...to.childNodes]) {
     const same = want.id ? known.get(want.id) : at && !at.id && at.nodeName === want.nodeName ? at : undefined;
     if (!same) { from.insertBefore(document.importNode(want, true), at); continue; }
-    if (same === at) at = at.nextSibling; else from.insertBefore(same, at);
+    if (same === at) at = at.nextSibling; else if (from.moveBefore) from.moveBefore(same, at); else from.insertBefore(same, at);
     if (same.nodeType === Node.ELEMENT_NODE) morph(same, want);
     else if (same.nodeValue !== want.nodeValue) same.nodeValue = want.nodeValue;
   }

@@ -1,5 +1,6 @@
 // Shows what a form would do while somebody writes it. Without this, its button
 // Preview does the same.
+import {morph, still} from './live.js';
 import {tick} from './time.js';
 
 const form = document.querySelector('form[data-preview]');
@@ -20,6 +21,7 @@ async function look() {
   const answer = await fetch(form.action, {method: 'POST', body, headers: {'X-Belfry-Live': '1'}}).catch(() => null);
   if (!answer?.ok || mine !== asked) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('preview');
-  if (fresh && mine === asked) document.getElementById('preview').replaceWith(document.importNode(fresh, true));
+  await still();
+  if (fresh && mine === asked) morph(document.getElementById('preview'), fresh);
   tick();
 }

@@ -1,0 +1,69 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What changes on a page waits until no button is held down: it would get the
+// click that was meant for something else.
+func TestNothingMovesUnderTheHand(t *testing.T) {
+	s := newSite(t)
+	b := s.at("/settings/tokens")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	b.Eval(`(() => { const real = fetch; window.answers = 0;
+		window.fetch = async (...of) => { const answer = await real(...of), text = await answer.text(); answers++; return {ok: answer.ok, redirected: answer.redirected, text: async () => text}; };
+		return true; })()`, new(bool))
+	hold := func(kind string) {
+		b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": 400, "y": 300, "button": "left", "clickCount": 1}, nil)
+	}
+	hold("mousePressed")
+	s.token("ci", "default", "read")
+	b.Until(`answers > 0`)
+	var there bool
+	if b.Eval(`document.getElementById('list').innerText.includes('ci')`, &there); there {
+		t.Error("the list has changed while the button was down")
+	}
+	hold("mouseReleased")
+	b.Until(`document.getElementById('list').innerText.includes('ci')`)
+	b.Quiet(s.url)
+}
+
+// Who answers a question about one row is not interrupted by another row.
+func TestQuestionStaysOpenWhileRowsMove(t *testing.T) {
+	s := newSite(t)
+	_, first := s.token("first", "default", "read")
+	_, second := s.token("second", "default", "read")
+	b := s.at("/settings/tokens")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	asks, row := "revoke-"+numberText(second), "token-"+numberText(first)
+	opens(b, asks)
+	if err := s.RevokeToken(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	b.Until(`document.getElementById('` + row + `').innerText.includes('revoked')`)
+	var open bool
+	if b.Eval(`document.getElementById('`+asks+`').matches(':popover-open')`, &open); !open {
+		t.Fatal("the question about the second token is gone, because the first was revoked")
+	}
+	s.sends(b, "#"+asks+" button.danger", "Token "+numberText(second)+" is revoked")
+}
+
+// A chart is drawn again when its numbers change, and only then.
+func TestChartIsDrawnAgainWhenItsNumbersChange(t *testing.T) {
+	s := newSite(t)
+	b := s.at("/parts")
+	b.Until(`document.querySelectorAll('.plot canvas').length === 3`)
+	var same bool
+	const fresh = `(() => { const was = document.querySelector('.plot canvas');
+		CHANGE
+		document.dispatchEvent(new CustomEvent('belfry:fresh'));
+		return was === document.querySelector('.plot canvas'); })()`
+	if b.Eval(strings.Replace(fresh, "CHANGE", "", 1), &same); !same {
+		t.Error("the same numbers were drawn again")
+	}
+	if b.Eval(strings.Replace(fresh, "CHANGE", "document.querySelector('.numbers tbody td').textContent = '99';", 1), &same); same {
+		t.Error("other numbers were not drawn")
+	}
+	b.Quiet(s.url)
+}
