@@ -233,6 +233,9 @@ func (d jsonThing) read(inputs []input, form url.Values) error {
 	var faults []belfry.FieldError
 	zone := zoneOf(form.Get("zone"))
 	for _, in := range inputs {
+		if in.Kind == asTime && form.Get(in.Path) == in.show(d.at(in.Path), zone) {
+			continue // it stays, with the seconds that the form does not show
+		}
 		value, err := in.value(form, zone)
 		if err != nil {
 			faults = append(faults, belfry.FieldError{Field: in.Path, Value: form.Get(in.Path), Message: err.Error()})

@@ -215,10 +215,9 @@ func windowValues(w belfry.Window) url.Values {
 	return values
 }
 
-// readWindow makes a window of a form. What belongs to another way to say when
-// it holds is not looked at.
-func (p *page) readWindow(name string, form url.Values) (w belfry.Window, err error) {
-	doc := jsonThing{}
+// readWindow makes a window of a form and of what was saved. What belongs to
+// another way to say when it holds is not kept.
+func (p *page) readWindow(doc jsonThing, name string, form url.Values) (w belfry.Window, err error) {
 	err = doc.read(inputsOf(windowGroups(name == "")), form)
 	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))
 	for _, own := range []string{"when", "days", "at"} {
@@ -266,8 +265,15 @@ func weeklyCron(days []string, at string) (string, error) {
 }
 
 func saveWindow(p *page) error {
-	ctx, name := p.r.Context(), p.r.PathValue("name")
-	w, err := p.readWindow(name, p.r.PostForm)
+	ctx, name, doc := p.r.Context(), p.r.PathValue("name"), jsonThing{}
+	if name != "" {
+		saved, err := p.api.Window(ctx, p.Namespace, name)
+		if err != nil {
+			return err
+		}
+		doc = documentOf(saved)
+	}
+	w, err := p.readWindow(doc, name, p.r.PostForm)
 	if err == nil && p.r.PostFormValue("do") == "try" {
 		d := p.windowForm(name, p.r.PostForm, nil)
 		if w.Name == "" {
