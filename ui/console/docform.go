@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -30,7 +31,7 @@ type inputKind string
 const (
 	asText     inputKind = "text"
 	asArea     inputKind = "area"
-	asNumber   inputKind = "number"
+	asNumber   inputKind = "number" // a whole one
 	asDuration inputKind = "duration"
 	asCheck    inputKind = "check"
 	asChoice   inputKind = "choice"
@@ -217,9 +218,8 @@ func ruleLine(r any) string {
 func readRuleLine(line string) any {
 	switch {
 	case strings.HasPrefix(line, "{"):
-		var r map[string]any
-		if json.Unmarshal([]byte(line), &r) == nil {
-			return r
+		if json.Unmarshal([]byte(line), &belfry.Rule{}) == nil {
+			return json.RawMessage(line)
 		}
 	case strings.HasPrefix(strings.ToUpper(line), "FREQ=") || strings.HasPrefix(strings.ToUpper(line), "RRULE:"):
 		return map[string]any{"rrule": line}
@@ -262,14 +262,14 @@ func (in input) value(form url.Values, zone *time.Location) (any, error) {
 	}
 	switch in.Kind {
 	case asNumber:
-		f, err := strconv.ParseFloat(text, 64)
+		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("is not a number")
+			return nil, errors.New("is not a whole number")
 		}
-		return f, nil
+		return n, nil
 	case asDuration:
 		if _, err := belfry.ParseDuration(text); err != nil {
-			return nil, fmt.Errorf("is not a length of time, such as 90s, 1h30m or 7d")
+			return nil, errors.New("is not a length of time, such as 90s, 1h30m or 7d")
 		}
 	case asCheck:
 		return text == "true", nil
@@ -288,7 +288,7 @@ func (in input) value(form url.Values, zone *time.Location) (any, error) {
 	case asTime:
 		at, err := time.ParseInLocation(timeLayout, text, zone)
 		if err != nil {
-			return nil, fmt.Errorf("is not a time such as 2026-01-31T22:00")
+			return nil, errors.New("is not a time such as 2026-01-31T22:00")
 		}
 		return at.UTC().Format(time.RFC3339), nil
 	}
@@ -320,7 +320,7 @@ func readPairs(text string) (any, error) {
 	for _, line := range partsOf(text, "\n") {
 		name, value, found := strings.Cut(line, ":")
 		if !found {
-			return nil, fmt.Errorf("has a line without a colon: write Name: value")
+			return nil, errors.New("has a line without a colon: write Name: value")
 		}
 		pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
