@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry"
@@ -77,7 +79,7 @@ func (p *page) AlertTabs(d alertsData) []tab {
 	at := d.Filter.State
 	tabs := []tab{newTab("All", p.Here("state", "", "cursor", ""), at == "", "")}
 	for _, s := range []belfry.AlertState{belfry.AlertPending, belfry.AlertSent, belfry.AlertFailed, belfry.AlertSuppressed} {
-		tabs = append(tabs, newTab(strings.ToUpper(string(s[:1]))+string(s[1:]), p.Here("state", s, "cursor", ""), at == s, ""))
+		tabs = append(tabs, newTab(sentenceCase(string(s)), p.Here("state", s, "cursor", ""), at == s, ""))
 	}
 	return tabs
 }
@@ -178,7 +180,7 @@ func (p *page) channelNames(also []string) ([]string, error) {
 	for _, name := range also {
 		seen[name] = true
 	}
-	return sortedKeys(seen), nil
+	return slices.Sorted(maps.Keys(seen)), nil
 }
 
 func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {

@@ -114,7 +114,7 @@ func auditText(raw json.RawMessage) string {
 func (c auditChange) Came() bool { return c.Whole != "" && len(c.Before) == 0 }
 func (c auditChange) Went() bool { return c.Whole != "" && len(c.After) == 0 }
 
-// Pager goes on with the list.
+// AuditPager goes on with the list.
 func (p *page) AuditPager(d auditData) pager { return p.pager(d.Next) }
 
 // Unfiltered reports that everything is shown.

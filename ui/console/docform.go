@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -173,7 +174,7 @@ func (in input) show(v any, zone *time.Location) string {
 	case asPairs, asSecrets:
 		pairs, _ := v.(map[string]any)
 		var lines []string
-		for _, name := range sortedKeys(pairs) {
+		for _, name := range slices.Sorted(maps.Keys(pairs)) {
 			lines = append(lines, name+": "+fmt.Sprint(pairs[name]))
 		}
 		return strings.Join(lines, "\n")

@@ -77,7 +77,7 @@ func (p *page) Throughput(minutes []belfry.JobMinute) chart {
 	return c
 }
 
-// counted writes a number that was counted up to a cap.
+// Counted writes a number that was counted up to a cap.
 func (p *page) Counted(c belfry.Counted) string {
 	if c.More {
 		return "over " + numberText(c.Count)

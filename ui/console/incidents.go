@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,7 +162,7 @@ func incidentPage(p *page) error {
 		return err
 	}
 	if d.Snapshot != nil {
-		d.Headers = sortedKeys(d.Snapshot.Headers)
+		d.Headers = slices.Sorted(maps.Keys(d.Snapshot.Headers))
 	}
 	return p.show("incident", d)
 }

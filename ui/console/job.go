@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -236,16 +237,9 @@ func (p *page) CommandLine(t *belfry.Task) string {
 		}
 		return strings.Join(words, " ")
 	case t.HTTP != nil:
-		return orText(t.HTTP.Method, "GET") + " " + t.HTTP.URL
+		return cmp.Or(t.HTTP.Method, "GET") + " " + t.HTTP.URL
 	}
 	return ""
-}
-
-func orText(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 // AttemptRan is how long an attempt ran.

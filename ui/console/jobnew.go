@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -205,7 +206,7 @@ func (p *page) enqueueCommand(n belfry.NewJob) command {
 func (p *page) NewJobCommand(d newJobData) command {
 	n, err := d.newJob(p.Namespace)
 	if err != nil || n.Task == "" {
-		n = belfry.NewJob{Task: orText(d.Task, "TASK"), Input: json.RawMessage(`{}`)}
+		n = belfry.NewJob{Task: cmp.Or(d.Task, "TASK"), Input: json.RawMessage(`{}`)}
 	}
 	return p.enqueueCommand(n)
 }

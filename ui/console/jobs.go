@@ -142,12 +142,12 @@ func (p *page) StateTabs(d jobsData) []tab {
 			text = counted(count)
 		}
 		here := len(at) == 1 && at[0] == st
-		all = append(all, newTab(strings.ToUpper(string(st[:1]))+string(st[1:]), link(st), here, text))
+		all = append(all, newTab(sentenceCase(string(st)), link(st), here, text))
 	}
 	return all
 }
 
-// Pager goes on with the list.
+// JobPager goes on with the list.
 func (p *page) JobPager(d jobsData) pager { return p.pager(d.Jobs.Next) }
 
 // JobTook is how long the last attempt of a job ran, or has been running.
@@ -174,7 +174,7 @@ func (p *page) JobChip(j belfry.Job) chip {
 	return newChip(j.State)
 }
 
-// FirstLine is the first line of a text that says something.
+// firstLine is the first line of a text that says something.
 func firstLine(text string) string {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,13 +123,7 @@ func (d joinTokensData) Fields() []field {
 func (p *page) JoinTokenState(t belfry.JoinToken) belfry.TokenState { return t.State(p.Now) }
 
 // LabelNames are labels in a row.
-func (p *page) LabelNames(labels map[string]string) []string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		parts = append(parts, name+"="+labels[name])
-	}
-	return parts
-}
+func (p *page) LabelNames(labels map[string]string) []string { return assignments(labels) }
 
 // RevokeJoinToken asks before a join token ends.
 func (p *page) RevokeJoinToken(t belfry.JoinToken) confirm {

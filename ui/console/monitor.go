@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -32,7 +31,7 @@ func (p *page) MonitorTabs(h monitorHead) []tab {
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "versions" })
 	}
 	for _, at := range all {
-		tabs = append(tabs, newTab(strings.ToUpper(at[:1])+at[1:], p.Link("monitors", h.V.Name, at), h.At == at, ""))
+		tabs = append(tabs, newTab(sentenceCase(at), p.Link("monitors", h.V.Name, at), h.At == at, ""))
 	}
 	return tabs
 }
@@ -157,7 +156,7 @@ func (p *page) UptimeStats(d monitorData) []stat {
 		}
 		note := coverText(w.Coverage) + " of it seen"
 		if w.Outages > 0 {
-			note = countOf(w.Outages, "outage", "outages") + ", down " + spanText(w.Down) + "; " + note
+			note = plural(w.Outages, "outage", "outages") + ", down " + spanText(w.Down) + "; " + note
 		}
 		all = append(all, newStat("Uptime "+w.Name, upText(w.Ratio), note, "", tone))
 	}

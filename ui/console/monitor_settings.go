@@ -2,7 +2,9 @@ package console
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry"
@@ -86,8 +88,8 @@ func monitorFacts(v belfry.MonitorView) []factGroup {
 	add(&verdict, m.Heartbeat == nil && m.Confirm.Retry > 0, "A failure is looked at again", "after %s", spanText(m.Confirm.Retry))
 	add(&verdict, true, "Up again", "%s", threshold(m.Recover.Passes, "good check", "good checks", m.Recover.For, "passing"))
 	add(&verdict, !m.Flap.Off, "Flapping", "when %d %% of the last checks changed; over below %d %%", m.Flap.High, m.Flap.Low)
-	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, countOf(m.Slow.Checks, "check", "checks"), latencyText(m.Slow.AtLeast))
-	add(&verdict, m.Heartbeat == nil, "Stale", "when %s in a row could not be made", countOf(m.StaleAfter, "check", "checks"))
+	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, plural(m.Slow.Checks, "check", "checks"), latencyText(m.Slow.AtLeast))
+	add(&verdict, m.Heartbeat == nil, "Stale", "when %s in a row could not be made", plural(m.StaleAfter, "check", "checks"))
 	add(&tell, true, "Muted", "%s", yesNo(m.Muted, "yes: nobody is told anything", "no: who is told say the alert rules"))
 	add(&tell, len(m.DependsOn) > 0, "Depends on", "%s: while one of them is down, nobody is told of this one", strings.Join(m.DependsOn, ", "))
 	add(&tell, true, "Badges", "%s", yesNo(m.Public, "can be seen by everyone", "are not public"))
@@ -104,7 +106,7 @@ func yesNo(is bool, yes, no string) string {
 func threshold(n int, one, many string, span belfry.Duration, doing string) string {
 	var parts []string
 	if n > 0 {
-		parts = append(parts, "after "+countOf(n, one, many+" in a row"))
+		parts = append(parts, "after "+plural(n, one, many+" in a row"))
 	}
 	if span > 0 {
 		parts = append(parts, "after "+doing+" for "+spanText(span))
@@ -120,7 +122,7 @@ func checkFacts(g *factGroup, m belfry.Monitor, add func(g *factGroup, is bool, 
 		h := c.HTTP
 		add(g, true, "Good status", "%s", strings.Join(h.ExpectStatus, ", "))
 		add(g, h.ExpectBody != "", "Body matches", "%s", h.ExpectBody)
-		for _, name := range sortedKeys(h.Headers) {
+		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
 			add(g, true, "Header", "%s: %s", name, h.Headers[name])
 		}
 		if a := h.Auth; a != nil {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +130,7 @@ func (p *page) StatusTabs(d monitorsData) []tab {
 	at := d.Filter.Status
 	all := []tab{newTab("All", p.Here("status", "", "cursor", ""), at == "", count(d.Count.Count))}
 	for _, s := range []belfry.Status{belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused, belfry.StatusNew} {
-		all = append(all, newTab(strings.ToUpper(string(s[:1]))+string(s[1:]), p.Here("status", s, "cursor", ""), at == s, count(d.Count.Statuses[s])))
+		all = append(all, newTab(sentenceCase(string(s)), p.Here("status", s, "cursor", ""), at == s, count(d.Count.Statuses[s])))
 	}
 	return all
 }
@@ -238,21 +237,4 @@ func (p *page) MonitorNav() []tab {
 		tabs = append(tabs, newTab(a.Name, p.linkTo(a.Value), here, ""))
 	}
 	return tabs
-}
-
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return numberText(n) + " " + many
-}
-
-// sortedKeys lists the names of a map in their order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

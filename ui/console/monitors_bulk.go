@@ -129,7 +129,7 @@ func monitorsBulk(p *page) error {
 		b.Done++
 	}
 	if len(b.Left) == 0 {
-		return p.done(p.Link("monitors"), "%s %s.", countOf(b.Done, "monitor is", "monitors are"), b.Said())
+		return p.done(p.Link("monitors"), "%s %s.", plural(b.Done, "monitor is", "monitors are"), b.Said())
 	}
 	b.Monitors = nil
 	return p.show("monitors-bulk", b)
@@ -148,7 +148,7 @@ func (b *bulkMonitors) do(p *page, v belfry.MonitorView, until time.Time) (err e
 	return err
 }
 
-// Command is the same by the command line, as far as the command line takes
+// BulkMonitorsCommand is the same by the command line, as far as the command line takes
 // names.
 func (p *page) BulkMonitorsCommand(b bulkMonitors) command {
 	words := []string{"monitor", b.Do}

@@ -167,19 +167,9 @@ func (d programData) Settings() []pair {
 		secrets = append(secrets, name+" from secret "+secret)
 	}
 	slices.Sort(secrets)
-	var env []string
-	for name, value := range g.Env {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
-	var needs []string
-	for name, value := range d.Needs.Labels {
-		needs = append(needs, name+"="+value)
-	}
-	slices.Sort(needs)
 	pairs := []pair{
-		{"Arguments", strings.Join(g.Args, " ")}, {"Environment", strings.Join(env, "\n")}, {"Secrets", strings.Join(secrets, "\n")},
-		{"Standard input", g.Stdin}, {"Network", network}, {"Needs of a worker", strings.Join(needs, ", ")},
+		{"Arguments", strings.Join(g.Args, " ")}, {"Environment", strings.Join(assignments(g.Env), "\n")}, {"Secrets", strings.Join(secrets, "\n")},
+		{"Standard input", g.Stdin}, {"Network", network}, {"Needs of a worker", strings.Join(assignments(d.Needs.Labels), ", ")},
 		{"May use", fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", belfry.SizeText(l.Memory), l.CPU, numberText(l.Processes), belfry.SizeText(l.Disk))},
 		{"Queue", d.Queue}, {"Timeout", spanText(d.Timeout)},
 	}

@@ -2,9 +2,9 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,7 +123,6 @@ func schedulePage(p *page) error {
 	return p.show("schedule", d)
 }
 
-// Special reports that there is more to say than its time.
 // Said are the notes, but for that of the jitter where the instant stands anyway.
 func (r comingRow) Said() []string {
 	if r.Due == nil {
@@ -132,6 +131,7 @@ func (r comingRow) Said() []string {
 	return slices.DeleteFunc(slices.Clone(r.Notes), func(note string) bool { return strings.HasSuffix(note, " later by its jitter") })
 }
 
+// Special reports that there is more to say than its time.
 func (r comingRow) Special() bool { return r.Skipped != "" || len(r.Notes) > 0 || r.Due != nil }
 
 func (p *page) comingRows(all []belfry.Coming, zone string) []comingRow {
@@ -197,12 +197,6 @@ var catchupTexts = map[belfry.Catchup]string{
 
 // settings are everything that somebody can choose about a schedule.
 func settings(s belfry.Schedule) []fact {
-	or := func(text, none string) string {
-		if text == "" {
-			return none
-		}
-		return text
-	}
 	catchup := catchupTexts[s.Catchup]
 	switch s.Catchup {
 	case belfry.CatchupAll:
@@ -219,20 +213,20 @@ func settings(s belfry.Schedule) []fact {
 		runs = numberText(s.MaxRuns)
 	}
 	facts := []fact{
-		{"Rules", s.RuleText()}, {"Zone", s.Zone}, {"Task", s.Task}, {"Description", or(s.Description, "none")},
+		{"Rules", s.RuleText()}, {"Zone", s.Zone}, {"Task", s.Task}, {"Description", cmp.Or(s.Description, "none")},
 		{"While the run before goes on", overlap}, {"Missed runs", catchup},
-		{"Spread over", or(map[bool]string{false: s.Jitter.String()}[s.Jitter == 0], "nothing: it starts on time")},
-		{"Not before", or(inZone(s.Start, s.Zone), "at once")}, {"Not after", or(inZone(s.End, s.Zone), "no end")}, {"Runs at most", runs},
+		{"Spread over", cmp.Or(map[bool]string{false: s.Jitter.String()}[s.Jitter == 0], "nothing: it starts on time")},
+		{"Not before", cmp.Or(inZone(s.Start, s.Zone), "at once")}, {"Not after", cmp.Or(inZone(s.End, s.Zone), "no end")}, {"Runs at most", runs},
 		{"Time that a clock change removes", map[cron.Gap]string{cron.GapRunAfter: "runs after the gap", cron.GapSkip: "is skipped"}[s.DSTGap]},
 		{"Time that a clock change repeats", map[cron.Fold]string{cron.FoldFirst: "runs the first time", cron.FoldSecond: "runs the second time", cron.FoldBoth: "runs both times"}[s.DSTFold]},
 	}
 	for _, c := range []fact{{"Stays out of calendars", strings.Join(s.Blackout, ", ")}, {"Only within calendars", strings.Join(s.Within, ", ")}} {
-		facts = append(facts, fact{c.Name, or(c.Value, "none")})
+		facts = append(facts, fact{c.Name, cmp.Or(c.Value, "none")})
 	}
 	if len(s.Calendars()) > 0 {
 		facts = append(facts, fact{"When a calendar says no", map[belfry.OnBlackout]string{belfry.BlackoutSkip: "the run is skipped", belfry.BlackoutNextOpen: "the run moves to when it may"}[s.OnBlackout]})
 	}
-	return append(facts, fact{"Input", or(string(s.Input), "the task's")})
+	return append(facts, fact{"Input", cmp.Or(string(s.Input), "the task's")})
 }
 
 // ScheduleSettings are those of a schedule, in words.
@@ -334,13 +328,13 @@ func triggerPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	d := triggerData{Name: s.Name, Text: indented(s.Input)}
+	d := triggerData{Name: s.Name, Text: pretty(s.Input)}
 	if len(s.Input) == 0 {
 		task, err := p.api.Task(p.r.Context(), s.Namespace, s.Task)
 		if err != nil {
 			return err
 		}
-		d.Text = indented(task.Input)
+		d.Text = pretty(task.Input)
 	}
 	return p.show("schedule-trigger", d)
 }
@@ -364,28 +358,10 @@ func readJSON(fieldName, text string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	var v any
-	err := json.Unmarshal([]byte(text), &v)
-	if err == nil {
-		return json.RawMessage(strings.TrimSpace(text)), nil
+	if fault := jsonFault(text); fault != "" {
+		return nil, belfry.InvalidField(fieldName, "", "is not JSON: "+fault, `write it like {"day": 1}`)
 	}
-	where := "at its end"
-	var fault *json.SyntaxError
-	if errors.As(err, &fault) && int(fault.Offset) < len(text) {
-		before := text[:fault.Offset]
-		line := strings.Count(before, "\n")
-		where = fmt.Sprintf("in line %d, column %d", line+1, len(before)-strings.LastIndex(before, "\n")-1)
-	}
-	return nil, belfry.InvalidField(fieldName, "", "is not JSON: "+err.Error()+", "+where, `write it like {"day": 1}`)
-}
-
-// indented is JSON for people.
-func indented(text json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, text, "", "  ") != nil {
-		return string(text)
-	}
-	return b.String()
+	return json.RawMessage(strings.TrimSpace(text)), nil
 }
 
 // TriggerCommand is triggering without this page.

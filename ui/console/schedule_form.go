@@ -61,7 +61,7 @@ func formOf(s belfry.Schedule) url.Values {
 		"buffer_max": {strconv.Itoa(s.BufferMax)}, "catchup": {string(s.Catchup)}, "catchup_window": {s.CatchupWindow.String()},
 		"catchup_max": {strconv.Itoa(s.CatchupMax)}, "jitter": {s.Jitter.String()}, "start": {inZone(s.Start, s.Zone)}, "end": {inZone(s.End, s.Zone)},
 		"max_runs": {strconv.FormatInt(s.MaxRuns, 10)}, "dst_gap": {string(s.DSTGap)}, "dst_fold": {string(s.DSTFold)},
-		"blackout": {strings.Join(s.Blackout, ", ")}, "within": {strings.Join(s.Within, ", ")}, "on_blackout": {string(s.OnBlackout)}, "input": {indented(s.Input)},
+		"blackout": {strings.Join(s.Blackout, ", ")}, "within": {strings.Join(s.Within, ", ")}, "on_blackout": {string(s.OnBlackout)}, "input": {pretty(s.Input)},
 	}
 	for _, r := range s.Rules {
 		kind, text := writeRule(r, s.Zone)
@@ -121,7 +121,7 @@ func (f *scheduleForm) readForm(namespace string) {
 	}
 	s.Start, s.End = when("start", saved.Start), when("end", saved.End)
 	input, err := readJSON("input", text("input"))
-	if s.Input = input; text("input") == indented(saved.Input) {
+	if s.Input = input; text("input") == pretty(saved.Input) {
 		s.Input = saved.Input
 	}
 	check(err)

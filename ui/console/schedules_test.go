@@ -71,7 +71,7 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 	b.Type("#f-input", "{\n  \"day\": one\n}")
 	b.Follow("button.main")
 	b.Quiet(s.url, 422, 400)
-	b.Shows("is not JSON", "in line 2, column 10")
+	b.Shows("is not JSON", "line 2, column 10:")
 	picture(b, "schedule-trigger-fault")
 	b.Axe()
 	put(b, "#f-input", `{"day": 1}`)

@@ -56,12 +56,12 @@ func (p *page) StatusPageShows(s belfry.StatusPage) string {
 		names += len(section.Monitors)
 		tags += len(section.Tags)
 	}
-	text := countOf(len(s.Sections), "section", "sections")
+	text := plural(len(s.Sections), "section", "sections")
 	if names > 0 {
-		text += ", " + countOf(names, "monitor by name", "monitors by name")
+		text += ", " + plural(names, "monitor by name", "monitors by name")
 	}
 	if tags > 0 {
-		text += ", " + countOf(tags, "tag", "tags")
+		text += ", " + plural(tags, "tag", "tags")
 	}
 	return text
 }

@@ -3,7 +3,9 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,4 +123,13 @@ func short(n int, text string) string {
 		return cut + "…"
 	}
 	return cut
+}
+
+// assignments are names with their values, in the order of the names.
+func assignments(values map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, name+"="+values[name])
+	}
+	return all
 }

@@ -39,7 +39,7 @@ func newUptimeBars(b belfry.MonitorBars) uptimeBars {
 	}
 	u.Label = fmt.Sprintf("%s, %s: %s", b.Monitor, span, u.Ratio)
 	if !u.None {
-		u.Label += fmt.Sprintf(", %s, %s of the time seen", countOf(b.Outages, "outage", "outages"), coverText(b.Coverage))
+		u.Label += fmt.Sprintf(", %s, %s of the time seen", plural(b.Outages, "outage", "outages"), coverText(b.Coverage))
 	}
 	for i, bar := range b.Bars {
 		u.add(i*uptimeStep, bar, b.Step)

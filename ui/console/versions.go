@@ -238,5 +238,5 @@ func (d PageDiff) Sum() string {
 	if d.Added+d.Removed == 0 {
 		return "The texts are the same."
 	}
-	return countOf(d.Added, "line came", "lines came") + ", " + countOf(d.Removed, "line went", "lines went") + "."
+	return plural(d.Added, "line came", "lines came") + ", " + plural(d.Removed, "line went", "lines went") + "."
 }

@@ -95,15 +95,6 @@ func (p *page) WorkerSlots(w belfry.WorkerState) string {
 	return strings.Join(parts, ", ")
 }
 
-// WorkerLabels are what its operator says of it.
-func (p *page) WorkerLabels(w belfry.WorkerState) []string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(w.Has.Labels)) {
-		parts = append(parts, name+"="+w.Has.Labels[name])
-	}
-	return parts
-}
-
 // WorkerMachine is what it runs on.
 func (p *page) WorkerMachine(w belfry.WorkerState) string {
 	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")
