@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,10 +150,17 @@ func (p *page) ThingLink(a belfry.Audit) string {
 		return p.LinkIn(a.Namespace, "jobs", a.Name)
 	case "schedule":
 		return p.ScheduleLink(a.Namespace, a.Name)
-	case "monitor", "cycle", "queue":
-		return p.LinkIn(a.Namespace, a.Noun+"s", a.Name)
+	}
+	if at, has := thingPages[a.Noun]; has {
+		return p.LinkIn(a.Namespace, slices.Concat(at, []any{a.Name})...)
 	}
 	return ""
+}
+
+// thingPages are where the pages of things with a name begin.
+var thingPages = map[string][]any{
+	"monitor": {"monitors"}, "cycle": {"cycles"}, "queue": {"queues"}, "calendar": {"calendars"}, "alert_rule": {"alert-rules"},
+	"channel": {"settings", "channels"}, "window": {"settings", "windows"}, "status_page": {"status-pages"},
 }
 
 // AuditCommand is the list without this page.

@@ -39,3 +39,22 @@ func hides(named, other string) (segment string) {
 	}
 	return segment
 }
+
+// The audit leads to the page of whatever has one under its name.
+func TestAuditLeadsToPages(t *testing.T) {
+	p := &page{c: &Console{}, Namespace: belfry.DefaultNamespace, Token: belfry.Token{Namespace: belfry.AnyNamespace}}
+	for _, rt := range routes() {
+		at, named := strings.CutSuffix(rt.pattern, "/{name}")
+		at, shown := strings.CutPrefix(at, "GET ")
+		if !named || !shown {
+			continue
+		}
+		noun := strings.TrimSuffix(strings.ReplaceAll(at[strings.LastIndex(at, "/")+1:], "-", "_"), "s")
+		if noun == "program" { // which is a task, for the audit
+			continue
+		}
+		if link := p.ThingLink(belfry.Audit{Namespace: belfry.DefaultNamespace, Noun: noun, Name: "team"}); link != at+"/team" {
+			t.Errorf("%s %q leads to %q, not %s/team", noun, "team", link, at)
+		}
+	}
+}
