@@ -125,9 +125,7 @@ func (m CommandChannel) validate() error {
 		p.add("argv", "", "is missing", "name the program and its arguments, such as [/usr/local/bin/page, night]")
 	}
 	for _, arg := range m.Argv {
-		if strings.ContainsRune(arg, 0) {
-			p.add("argv", "", "contains a NUL byte", "")
-		}
+		checkNUL(&p, "argv", arg)
 	}
 	if m.Timeout < Duration(time.Second) || m.Timeout > MaxCommandTimeout {
 		p.addf("timeout", m.Timeout, "is outside 1s to %s", MaxCommandTimeout)

@@ -65,6 +65,13 @@ func checkPriority(p *problems, n int) {
 	}
 }
 
+// checkNUL refuses what no program can be given as an argument or a variable.
+func checkNUL(p *problems, field, text string) {
+	if strings.ContainsRune(text, 0) {
+		p.add(field, "", "contains a NUL byte", "")
+	}
+}
+
 // CleanText makes foreign bytes fit for a text column: invalid UTF-8 becomes
 // the replacement character and NUL, which PostgreSQL refuses, disappears.
 // The result has at most limit bytes and ends at a whole character.

@@ -160,16 +160,12 @@ func (g Program) validateWords(p *problems) {
 	sum := 0
 	for i, arg := range g.Args {
 		sum += len(arg)
-		if strings.ContainsRune(arg, 0) {
-			p.add(fmt.Sprintf("args[%d]", i), "", "contains a NUL byte", "")
-		}
+		checkNUL(p, fmt.Sprintf("args[%d]", i), arg)
 	}
 	for name, value := range g.Env {
 		sum += len(name) + len(value)
 		checkVariable(p, "env", name)
-		if strings.ContainsRune(value, 0) {
-			p.add("env."+name, "", "contains a NUL byte", "")
-		}
+		checkNUL(p, "env."+name, value)
 	}
 	for name, secret := range g.Secrets {
 		checkVariable(p, "secrets", name)

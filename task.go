@@ -162,14 +162,15 @@ func (c Command) validate() error {
 		p.add("argv[0]", "", "is empty", "name the program")
 	}
 	for _, arg := range c.Argv {
-		if strings.ContainsRune(arg, 0) {
-			p.add("argv", "", "contains a NUL byte", "")
-		}
+		checkNUL(&p, "argv", arg)
 	}
+	checkNUL(&p, "shell", c.Shell)
+	checkNUL(&p, "dir", c.Dir)
 	if c.Dir != "" && !strings.HasPrefix(c.Dir, "/") {
 		p.add("dir", c.Dir, "is not absolute", "the worker's own directory may be anywhere")
 	}
-	for name := range c.Env {
+	for name, value := range c.Env {
+		checkNUL(&p, "env."+name, value)
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			p.add("env", name, "is not the name of an environment variable", "")
 		}
