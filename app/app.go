@@ -149,6 +149,9 @@ func (a *App) startStore(ctx context.Context) error {
 	if err := o.register(a.opt.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	if err := checkSealKey(a.opt.Config); err != nil {
+		return err
+	}
 	a.artifacts = NewArtifacts(a.opt.Config, a.log)
 	st, err := OpenStore(ctx, a.opt.Config, a.artifacts, a.log, o)
 	if err != nil {

@@ -37,6 +37,13 @@ func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logge
 	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns})
 }
 
+// checkSealKey finds a mistake in the operator's key file when a node starts,
+// and not when the first secret is needed.
+func checkSealKey(c config.Config) error {
+	path, own := c.WithDefaults().SealKey()
+	return (&seal.File{Path: path, Own: own}).Check()
+}
+
 // Migrate brings the schema of the database up to date and opens nothing.
 func Migrate(ctx context.Context, c config.Config) (from, to int64, err error) {
 	c = c.WithDefaults()

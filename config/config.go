@@ -137,6 +137,9 @@ func (c Config) Validate() error {
 	if c.CacheSize < 0 {
 		bad("cache_size", strconv.FormatInt(c.CacheSize, 10), "is below 0", "")
 	}
+	if err := belfry.CheckName("name", c.Name); c.Name != "" && err != nil {
+		bad("name", c.Name, "is not a name", "letters, digits, dots, dashes and underscores, starting with a letter or digit")
+	}
 	choice("wakeups", c.Wakeups, "notify", "poll")
 	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
 	choice("log_format", c.LogFormat, "text", "json")

@@ -99,6 +99,7 @@ func TestConfigurationFaults(t *testing.T) {
 		"half of TLS":   {Input{Flags: map[string]string{"tls_cert": "c.pem"}}, []string{"tls_key"}},
 		"addresses":     {Input{Flags: map[string]string{"allow_addresses": "10.0.0.0/99"}}, []string{"flag --allow-addresses"}},
 		"database":      {Input{Flags: map[string]string{"database": "mysql://root:hunter2@x/y"}}, []string{"flag --database", "does not know"}},
+		"a name":        {Input{Flags: map[string]string{"name": "node one/ü"}}, []string{"flag --name", "is not a name"}},
 		"session ttl":   {Input{Flags: map[string]string{"session_ttl": "1ms"}}, []string{"outside 1s to 10m"}},
 	} {
 		t.Run(name, func(t *testing.T) {

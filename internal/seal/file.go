@@ -120,6 +120,20 @@ func (f *File) writeLocked(text string) error {
 	return nil
 }
 
+// Check says what is wrong with the file of an operator. One of Belfry's own
+// need not be there yet.
+func (f *File) Check() error {
+	if f.Own || f.Path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.Path)
+	if err != nil {
+		return belfry.InvalidField("seal_key_file", f.Path, "cannot be read: "+err.Error(), "openssl rand -hex 32 prints a key")
+	}
+	_, err = Parse(string(text))
+	return err
+}
+
 // HasKey reports whether anything names a file for the key. The key itself may
 // not be there yet.
 func (f *File) HasKey() bool { return f.Path != "" }

@@ -71,6 +71,33 @@ func TestAKeyFileThatIsWrongIsRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
+func TestTheFileOfAnOperatorIsLookedAt(t *testing.T) {
+	t.Parallel()
+	at := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		file *File
+		good bool
+	}{
+		"a key":             {&File{Path: at("key", Generate())}, true},
+		"no key":            {&File{Path: at("key", "hunter2")}, false},
+		"no file":           {&File{Path: filepath.Join(t.TempDir(), "none")}, false},
+		"a folder":          {&File{Path: t.TempDir()}, false},
+		"ours, to be made":  {&File{Path: filepath.Join(t.TempDir(), "none"), Own: true}, true},
+		"none is asked for": {&File{}, true},
+	} {
+		err := c.file.Check()
+		if c.good != (err == nil) || !c.good && (belfry.CodeOf(err) != belfry.Invalid || !strings.Contains(err.Error(), "seal_key_file")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAFileIsMadeOnceByWhoeverNeedsItFirst(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "belfry.key")
