@@ -67,6 +67,21 @@ func WriteToken(path, secret string) error {
 	return nil
 }
 
+// setTokenAside keeps a token that is in the way of a first one: it may be the
+// only one of another database whose file lies beside this one's, or of one on
+// PostgreSQL.
+func setTokenAside(path string) (kept string, err error) {
+	secret, err := ReadToken(path)
+	if err != nil || secret == "" {
+		return "", err
+	}
+	kept = path + ".before-" + time.Now().UTC().Format("20060102-150405")
+	if err := os.Rename(path, kept); err != nil {
+		return "", fmt.Errorf("keep the token that is there: %w", err)
+	}
+	return kept, nil
+}
+
 // firstToken makes an admin token when there is none yet. It is called on
 // loopback only: elsewhere the operator makes one before the start.
 func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool) error {
@@ -84,10 +99,17 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 	if err != nil {
 		return fmt.Errorf("create the first token: %w", err)
 	}
+	before, err := setTokenAside(path)
+	if err != nil {
+		return err
+	}
 	if err := WriteToken(path, secret); err != nil {
 		return err
 	}
 	a.tokenFile = path
+	if before != "" {
+		a.log.Warn("the token file held the token of another database, which is kept", "kept", before)
+	}
 	a.log.Info("created an admin token", "name", name, "file", path)
 	return nil
 }
