@@ -65,7 +65,7 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 		return nil, fmt.Errorf("find the folder of artifacts: %w", err)
 	}
 	if err := os.MkdirAll(path, dirMode); err != nil {
-		return nil, fmt.Errorf("make the folder of artifacts: %w", err)
+		return nil, belfry.InvalidField("artifacts", path, "cannot be made: "+err.Error(), "name a folder that this user may write to")
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

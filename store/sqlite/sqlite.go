@@ -158,7 +158,8 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 		return belfry.InvalidField("synchronous", o.Synchronous, "is not a durability", "FULL or NORMAL")
 	}
 	if err := createPrivate(db.path); err != nil {
-		return belfry.Errorf(belfry.Invalid, "create %s: %w", db.path, err)
+		return belfry.Errorf(belfry.Invalid, "create %s: %w", db.path, err).
+			WithHint("name a file, in a folder that this user may write to")
 	}
 	db.synchronous = sync
 	var err error
