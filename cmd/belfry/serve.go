@@ -83,11 +83,15 @@ func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs conf
 			return defs.Locate(err)
 		}
 	}
-	return c.ready(a, l, applied)
+	tasks, err := a.Store().Tasks(ctx, belfry.TaskFilter{Paging: belfry.Paging{Limit: 1}, Namespace: l.Namespace})
+	if err != nil {
+		return err
+	}
+	return c.ready(a, l, applied, len(tasks.Items) == 0)
 }
 
 // ready says that the node is there and what to do next.
-func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied) error {
+func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied, empty bool) error {
 	state := struct {
 		URL       string   `json:"url,omitempty"`
 		Database  string   `json:"database"`
@@ -114,12 +118,12 @@ func (c *cli) ready(a *app.App, l *config.Loaded, applied belfry.Applied) error 
 		fmt.Fprintf(w, "Belfry %s is ready.\n", versionText())
 		c.pairs(w, "  web", pages, "  api", a.URL(), "  docs", docs, "  database", state.Database, "  roles", strings.Join(l.Roles, ", "),
 			"  token", a.TokenFile(), "  commands", commands, "  applied", plan)
-		fmt.Fprintf(w, "Next, in another terminal: %s\n", c.next(a, l, applied))
+		fmt.Fprintf(w, "Next, in another terminal: %s\n", c.next(a, l, empty))
 	})
 }
 
 // next is the command that shows something, as it has to be typed here.
-func (c *cli) next(a *app.App, l *config.Loaded, applied belfry.Applied) string {
+func (c *cli) next(a *app.App, l *config.Loaded, empty bool) string {
 	self := selfName()
 	where := ""
 	if a.URL() != "" && a.URL() != "http://127.0.0.1:7420" && !l.Given("server") {
@@ -128,7 +132,7 @@ func (c *cli) next(a *app.App, l *config.Loaded, applied belfry.Applied) string 
 	switch {
 	case a.URL() == "":
 		return self + " job list --watch --server URL-OF-A-NODE-WITH-THE-API"
-	case len(applied.Changes) > 0 || !l.AllowCommands:
+	case !empty || !l.AllowCommands:
 		return self + " job list --watch" + where
 	}
 	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
