@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/belfry-run/belfry/worker/program"
 )
@@ -17,11 +18,23 @@ func main() {
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals // the first asks everything to end in order
-		cancel()
-		second := <-signals // the second ends the process at once
-		os.Exit(128 + int(second.(syscall.Signal)))
-	}()
+	go heed(signals, cancel, os.Exit)
 	os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}
+
+// echo is how soon after the first signal another one says nothing new. Who
+// signals a process and then its group, as timeout does, sends each one twice.
+const echo = 250 * time.Millisecond
+
+// heed lets the first signal end everything in order, and the second, which a
+// person sends who does not want to wait, end the process at once.
+func heed(signals <-chan os.Signal, end func(), exit func(code int)) {
+	<-signals
+	end()
+	for first := time.Now(); ; {
+		if again := <-signals; time.Since(first) > echo {
+			exit(128 + int(again.(syscall.Signal)))
+			return
+		}
+	}
 }

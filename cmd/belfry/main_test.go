@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -40,6 +43,26 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestASecondSignalEndsAtOnceButNotTheEchoOfTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signals, ended, code := make(chan os.Signal, 2), 0, 0
+		go heed(signals, func() { ended++ }, func(c int) { code = c })
+		signals <- syscall.SIGTERM
+		signals <- syscall.SIGTERM
+		synctest.Wait()
+		if ended != 1 || code != 0 {
+			t.Errorf("after a signal that came twice: ended %d times, exit code %d", ended, code)
+		}
+		time.Sleep(time.Second)
+		signals <- syscall.SIGTERM
+		synctest.Wait()
+		if ended != 1 || code != 143 {
+			t.Errorf("after another one: ended %d times, exit code %d", ended, code)
+		}
+	})
 }
 
 func TestErrorsAreReportedForPeople(t *testing.T) {
