@@ -73,13 +73,14 @@ func forecastPage(p *page) error {
 
 // scheduleNamed is a schedule with its page, or that of what owns it.
 func (p *page) scheduleNamed(name string) named {
-	if monitor, owned := strings.CutPrefix(name, "monitor:"); owned {
-		return named{"monitor " + monitor, p.Link("monitors", monitor)}
+	kind, called := "schedules", name
+	if monitor, owned := owner(name); owned {
+		kind, name, called = "monitors", monitor, "monitor "+monitor
 	}
 	if p.Namespace == belfry.AnyNamespace { // whose it is, is not said
-		return named{Name: name}
+		return named{Name: called}
 	}
-	return named{name, p.Link("schedules", name)}
+	return named{called, p.Link(kind, name)}
 }
 
 const (

@@ -67,6 +67,9 @@ func jobPage(p *page) error {
 		get(&d.Attempts, func() ([]belfry.Attempt, error) { return p.api.Attempts(ctx, p.Namespace, job.ID) }),
 		get(&d.Why, func() (belfry.Why, error) { return p.api.Why(ctx, p.Namespace, job.ID) }),
 		get(&d.Task, func() (*belfry.Task, error) {
+			if _, owned := owner(job.Task); owned { // what its monitor shows
+				return nil, nil
+			}
 			t, err := p.api.Task(ctx, job.Namespace, job.Task)
 			if belfry.CodeOf(err) == belfry.NotFound {
 				return nil, nil

@@ -293,3 +293,24 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 		t.Errorf("%d incidents are open still", n)
 	}
 }
+
+// A check is a job, of a task and a schedule that have no pages of their own.
+func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
+	s := newSite(t)
+	must(s.CreateMonitor(t.Context(), belfry.Monitor{Name: "api", Every: belfry.Duration(time.Minute), Check: belfry.Task{TCP: &belfry.TCP{Address: "db.example:22"}}}))(s)
+	check := must(s.CheckMonitor(t.Context(), "default", "api"))(s)
+	v := s.visitor(s.admin)
+	for path, says := range map[string]string{
+		"/jobs/" + numberText(check.ID): `href="/monitors/api"`,
+		"/forecast":                     `href="/monitors/api"`,
+		"/forecast?namespace=*":         `monitor api<`,
+	} {
+		status, body := v.get(path)
+		if status != 200 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d, without %s", path, status, says)
+		}
+		if strings.Contains(body, "/monitors/api?namespace=%2A") {
+			t.Errorf("%s leads to a monitor of all namespaces, which there is not", path)
+		}
+	}
+}
