@@ -111,7 +111,11 @@ schedule_missed.`,
 			return s.AlertRule(ctx, ns, name)
 		},
 		save: func(ctx context.Context, s *conn, d belfry.AlertRule) (belfry.AlertRule, error) {
-			return s.SaveAlertRule(ctx, d)
+			saved, err := s.SaveAlertRule(ctx, d)
+			if err == nil {
+				c.noteAbsent(ctx, s, saved.Namespace, saved.Monitors, saved.Tasks, saved.Schedules)
+			}
+			return saved, err
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteAlertRule(ctx, ns, name) },
 

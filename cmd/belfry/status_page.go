@@ -32,7 +32,13 @@ and all that have a tag as tag:TAG.`,
 			return s.StatusPage(ctx, ns, name)
 		},
 		save: func(ctx context.Context, s *conn, d belfry.StatusPage) (belfry.StatusPage, error) {
-			return s.SaveStatusPage(ctx, d)
+			saved, err := s.SaveStatusPage(ctx, d)
+			if err == nil {
+				for _, section := range saved.Sections {
+					c.noteAbsent(ctx, s, saved.Namespace, section.Monitors, nil, nil)
+				}
+			}
+			return saved, err
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteStatusPage(ctx, ns, name) },
 

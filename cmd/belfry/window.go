@@ -35,7 +35,11 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 			return s.Window(ctx, ns, name)
 		},
 		save: func(ctx context.Context, s *conn, d belfry.Window) (belfry.Window, error) {
-			return s.SaveWindow(ctx, d)
+			saved, err := s.SaveWindow(ctx, d)
+			if err == nil {
+				c.noteAbsent(ctx, s, saved.Namespace, saved.Monitors, nil, nil)
+			}
+			return saved, err
 		},
 		drop: func(ctx context.Context, s *conn, ns, name string) error { return s.DeleteWindow(ctx, ns, name) },
 
