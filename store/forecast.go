@@ -3,14 +3,13 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
 )
 
-// maxStarts bounds the nominal times that one forecast works out.
+// maxStarts bounds the nominal times that one forecast works out, the soonest.
 const maxStarts = 100_000
 
 // Forecast counts the starts of each minute and hour within a span, jitter and
@@ -42,27 +41,38 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 	if err != nil {
 		return out, err
 	}
-	sooner := func(t time.Time) {
-		if behind.IsZero() || t.Before(behind) {
-			behind = t
-		}
-	}
-	left := maxStarts
+	var q comingQueue
 	groups, own := alike(due)
-	for _, g := range append(groups, own...) {
-		if left <= 0 {
-			sooner(g.next)
-			continue
+	groups = append(groups, own...)
+	for _, g := range groups {
+		sc, err := g.one.schedule()
+		if err == nil {
+			err = s.comes(ctx, tx, &q, a, sc, g)
 		}
-		times, rest, err := s.starts(ctx, tx, g.one, a, &left)
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if err != nil {
 			return out, err
 		}
-		if !rest.IsZero() {
-			sooner(rest)
-		}
 		out.Schedules += g.n
-		loads.Add(times, g.n, g.named)
+	}
+	left := maxStarts
+	q.walk(func(c *coming) bool {
+		if left == 0 || ctx.Err() != nil {
+			return false
+		}
+		left--
+		if start := c.starts(); !start.IsZero() {
+			c.group.starts = append(c.group.starts, start)
+		}
+		return true
+	})
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	if len(q) > 0 && (behind.IsZero() || q[0].at.Before(behind)) {
+		behind = q[0].at
+	}
+	for _, g := range groups {
+		loads.Add(g.starts, g.n, g.named)
 	}
 	n := out.Schedules
 	out = loads.Forecast(a.ByHour)
@@ -70,60 +80,43 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 	return out, nil
 }
 
-// starts are when a schedule starts within a span. Jitter and calendars may move
-// one behind its end. It works out no more nominal times than are left, those
-// that a calendar takes away with them, and answers the first of the rest.
-func (s *Store) starts(ctx context.Context, tx Tx, t timed, a belfry.Ahead, left *int) (times []time.Time, rest time.Time, err error) {
-	var sc belfry.Schedule
-	if err := json.Unmarshal([]byte(t.doc), &sc); err != nil {
-		return nil, rest, err
+// starts is when it starts that comes next: jitter and calendars may move that,
+// also behind the end of the span, and take it away.
+func (c *coming) starts() time.Time {
+	if c.sc.Jitter == 0 && len(c.sc.Calendars()) == 0 {
+		c.left--
+		return c.at
 	}
-	sc.ID, sc.Namespace, sc.Name, sc.FinishAt, sc.Runs = t.id, t.Namespace, t.Schedule, t.finishAt, t.runs
-	plan, err := s.planOf(ctx, tx, sc)
-	if err != nil {
-		return nil, rest, err
-	}
-	until, moved := a.From.Add(a.Within), sc.Jitter > 0 || len(sc.Calendars()) > 0
-	for at := firstComing(sc, plan, a.From); !at.IsZero() && !at.After(until); at = firstComing(sc, plan, at) {
-		if *left <= 0 || ctx.Err() != nil {
-			return times, at, ctx.Err()
-		}
-		*left--
-		start := at
-		if moved {
-			start = sc.ComingAt(plan, at).DueAt
-		}
-		if start.IsZero() {
-			continue
-		}
-		times = append(times, start)
-		if sc.MaxRuns > 0 && int64(len(times)) >= sc.MaxRuns-sc.Runs {
-			break
-		}
-	}
-	return times, rest, nil
+	return c.next().DueAt
 }
 
 // timed is a schedule with what its times depend on.
 type timed struct {
 	belfry.LoadOf
-	id, runs       int64
-	doc            string
-	next, finishAt time.Time
+	id, runs int64
+	doc      string
+	finishAt time.Time
 }
 
-const timedColumns = `s.id, s.namespace, s.name, s.doc, s.next_at, s.finish_at, s.runs`
+func (t timed) schedule() (sc belfry.Schedule, err error) {
+	err = json.Unmarshal([]byte(t.doc), &sc)
+	sc.ID, sc.Namespace, sc.Name, sc.FinishAt, sc.Runs = t.id, t.Namespace, t.Schedule, t.finishAt, t.runs
+	return sc, err
+}
+
+const timedColumns = `s.id, s.namespace, s.name, s.doc, s.finish_at, s.runs`
 
 func scanTimed(r Rows) (t timed, err error) {
-	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, scanTime{&t.next}, scanTime{&t.finishAt}, &t.runs)
+	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, scanTime{&t.finishAt}, &t.runs)
 }
 
 // timedGroup is schedules with the same times.
 type timedGroup struct {
 	one   timed
 	n     int
-	next  time.Time
 	named []belfry.LoadOf // some of them
+
+	starts []time.Time
 }
 
 // timing are the parts of a schedule that its times depend on, as they are kept.
@@ -181,9 +174,6 @@ func alike(due []timed) (groups, own []*timedGroup) {
 			groups = append(groups, known[r.timesKey])
 		default:
 			same.n++
-			if t.next.Before(same.next) {
-				same.next = t.next
-			}
 			if len(same.named) < maxNamed {
 				same.named = append(same.named, t.LoadOf)
 			}
@@ -193,7 +183,7 @@ func alike(due []timed) (groups, own []*timedGroup) {
 }
 
 func groupOf(t timed) *timedGroup {
-	return &timedGroup{one: t, n: 1, next: t.next, named: []belfry.LoadOf{t.LoadOf}}
+	return &timedGroup{one: t, n: 1, named: []belfry.LoadOf{t.LoadOf}}
 }
 
 // maxNamed is how many of a group are named at most.

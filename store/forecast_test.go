@@ -47,5 +47,9 @@ func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 		if err != nil || !f.Partial || f.Until.Before(day) || !f.Until.Before(day.Add(a.Within)) {
 			t.Errorf("%t until %s, %v", f.Partial, f.Until, err)
 		}
+		// It takes nothing from the others: up to there all of them are counted.
+		if hour := f.Hours[1]; f.Until.Before(day.Add(24*time.Hour)) || hour.Starts != 3601 || f.Schedules != 7 {
+			t.Errorf("%d schedules until %s, %d starts between 1 and 2", f.Schedules, f.Until, hour.Starts)
+		}
 	})
 }

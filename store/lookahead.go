@@ -114,31 +114,22 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 	return out, err
 }
 
-// merge walks the times of schedules in their order.
+// merge lists the times of schedules in their order.
 func (s *Store) merge(ctx context.Context, tx Tx, a belfry.Ahead, rows []scheduleRow) ([]belfry.Coming, error) {
-	out, until := []belfry.Coming{}, a.From.Add(a.Within)
+	out := []belfry.Coming{}
 	var q comingQueue
 	for _, r := range rows {
-		plan, err := s.planOf(ctx, tx, r.Schedule)
-		if err != nil {
+		if err := s.comes(ctx, tx, &q, a, r.Schedule, nil); err != nil {
 			return nil, err
 		}
-		next := firstComing(r.Schedule, plan, a.From)
-		if !next.IsZero() && !next.After(until) {
-			q = append(q, coming{r.Schedule, plan, next, r.MaxRuns - r.Runs})
-		}
 	}
-	heap.Init(&q)
-	for len(q) > 0 && len(out) < a.Limit && ctx.Err() == nil {
-		out = append(out, q[0].sc.ComingAt(q[0].plan, q[0].at))
-		next := firstComing(q[0].sc, q[0].plan, q[0].at)
-		if q[0].left--; next.IsZero() || next.After(until) || q[0].sc.MaxRuns > 0 && q[0].left <= 0 && len(q[0].sc.Calendars()) == 0 {
-			heap.Pop(&q)
-			continue
+	q.walk(func(c *coming) bool {
+		if len(out) == a.Limit || ctx.Err() != nil {
+			return false
 		}
-		q[0].at = next
-		heap.Fix(&q, 0)
-	}
+		out = append(out, c.next())
+		return true
+	})
 	return out, ctx.Err()
 }
 
@@ -178,15 +169,59 @@ func firstComing(sc belfry.Schedule, plan belfry.Plan, from time.Time) time.Time
 	return planned
 }
 
+// coming is a schedule and the time at which it comes next.
 type coming struct {
-	sc   belfry.Schedule
-	plan belfry.Plan
-	at   time.Time
-	left int64 // with max_runs: runs that are not spent
+	sc    belfry.Schedule
+	plan  belfry.Plan
+	at    time.Time
+	until time.Time
+	left  int64       // with max_runs: runs that are not spent
+	group *timedGroup // of a forecast
+}
+
+// comes queues a schedule that comes within a span.
+func (s *Store) comes(ctx context.Context, tx Tx, q *comingQueue, a belfry.Ahead, sc belfry.Schedule, group *timedGroup) error {
+	plan, err := s.planOf(ctx, tx, sc)
+	if err != nil {
+		return err
+	}
+	c := coming{sc: sc, plan: plan, until: a.From.Add(a.Within), left: sc.MaxRuns - sc.Runs, group: group}
+	if c.passes(a.From) {
+		*q = append(*q, c)
+	}
+	return nil
+}
+
+// passes goes on to what comes after an instant, if anything does within the span.
+func (c *coming) passes(from time.Time) bool {
+	c.at = firstComing(c.sc, c.plan, from)
+	return !c.at.IsZero() && !c.at.After(c.until) && (c.sc.MaxRuns == 0 || c.left > 0)
+}
+
+// next is what comes. What a calendar takes away spends no run.
+func (c *coming) next() belfry.Coming {
+	next := c.sc.ComingAt(c.plan, c.at)
+	if !next.DueAt.IsZero() {
+		c.left--
+	}
+	return next
 }
 
 // comingQueue is a heap by time, and at one instant by name.
 type comingQueue []coming
+
+// walk goes through the times in their order, while more says so. What it leaves
+// in the queue comes later.
+func (q *comingQueue) walk(more func(c *coming) bool) {
+	heap.Init(q)
+	for len(*q) > 0 && more(&(*q)[0]) {
+		if c := &(*q)[0]; c.passes(c.at) {
+			heap.Fix(q, 0)
+		} else {
+			heap.Pop(q)
+		}
+	}
+}
 
 func (q comingQueue) Len() int { return len(q) }
 func (q comingQueue) Less(i, j int) bool {
