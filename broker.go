@@ -186,8 +186,12 @@ const (
 	Log    Stream = "log" // the worker itself, or a handler's logger
 )
 
-// MaxLogPiece is the size of a piece of log, in bytes.
-const MaxLogPiece = 64 << 10
+// MaxLogPiece is the size of a piece of log, in bytes, and MaxLog that of an
+// attempt's whole log: what a task may ask for, and room to say what was cut.
+const (
+	MaxLogPiece = 64 << 10
+	MaxLog      = MaxOutputLimit + 1<<20
+)
 
 // WorkerState is a session as people see it.
 type WorkerState struct {

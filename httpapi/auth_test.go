@@ -239,13 +239,15 @@ func TestAWorkerOfOneNamespaceStaysThere(t *testing.T) {
 	b := setup(t)
 	worker := belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{"func"}, Queues: map[string]int{"q": 1}}
 	b.when("OpenSession", func(context.Context, []any) (any, error) { return belfry.Session{ID: "own"}, nil })
-	b.when("Workers", func(context.Context, []any) (any, error) {
+	three := func() []belfry.WorkerState {
 		return []belfry.WorkerState{
 			{Session: "theirs", WorkerInfo: belfry.WorkerInfo{Namespace: "team-b"}},
 			{Session: "ours", WorkerInfo: belfry.WorkerInfo{Namespace: "team-a"}},
 			{Session: "for-all", WorkerInfo: belfry.WorkerInfo{Namespace: "*"}},
-		}, nil
-	})
+		}
+	}
+	b.when("Workers", func(context.Context, []any) (any, error) { return three(), nil })
+	b.when("Overview", func(context.Context, []any) (any, error) { return belfry.Overview{Workers: three()}, nil })
 	team := b.as(t, "team")
 	if _, err := team.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "team-a" {
 		t.Errorf("open: %v %v", err, b.last())
@@ -264,8 +266,11 @@ func TestAWorkerOfOneNamespaceStaysThere(t *testing.T) {
 		}
 	}
 	workers, err := team.Workers(t.Context(), false)
-	if err != nil || len(workers) != 2 || workers[0].Session != "ours" || workers[1].Session != "for-all" {
-		t.Errorf("a token of one namespace sees %+v, %v", workers, err)
+	overview, errOverview := team.Overview(t.Context(), "")
+	for _, seen := range [][]belfry.WorkerState{workers, overview.Workers} {
+		if errors.Join(err, errOverview) != nil || len(seen) != 2 || seen[0].Session != "ours" || seen[1].Session != "for-all" {
+			t.Errorf("a token of one namespace sees %+v, %v, %v", seen, err, errOverview)
+		}
 	}
 	// A worker for all keeps what it said.
 	if _, err := b.client.OpenSession(t.Context(), worker); err != nil || b.last()[1].(belfry.WorkerInfo).Namespace != "" {

@@ -104,8 +104,7 @@ func (s *Server) workerRoutes() {
 		doc:     "A token for one namespace sees the workers that run its jobs.",
 	}, func(ctx context.Context, c *call, in *listing) (workerList, error) {
 		items, err := s.service.Workers(ctx, in.Ended)
-		items = slices.DeleteFunc(items, func(w belfry.WorkerState) bool { return !runsFor(w.Namespace, c.token.Namespace) })
-		return workerList{list(items)}, err
+		return workerList{list(seenBy(c.token, items))}, err
 	})
 
 	type bySession struct {
@@ -121,6 +120,11 @@ func (s *Server) workerRoutes() {
 		}
 		return none{}, s.service.DrainWorker(ctx, in.Session)
 	})
+}
+
+// seenBy leaves the workers that may run jobs of a token's namespace.
+func seenBy(t belfry.Token, workers []belfry.WorkerState) []belfry.WorkerState {
+	return slices.DeleteFunc(workers, func(w belfry.WorkerState) bool { return !runsFor(w.Namespace, t.Namespace) })
 }
 
 // runsFor reports whether a worker of one namespace may run jobs of another.

@@ -44,6 +44,9 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 			clean, _ := belfry.CleanText(l.Text, belfry.MaxLogPiece)
 			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), clean})
 		}
+		if err := c.boundLogs(session, rows); err != nil {
+			return err
+		}
 		// Only one session may write under a lease, and it waits for each
 		// answer, so looking before writing is enough to drop what comes twice.
 		from, args := s.sql.Table(2, "t", BatchOf(rows))

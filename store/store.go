@@ -118,6 +118,7 @@ type Store struct {
 	delayed dueMark // of jobs
 	watch   watch
 
+	logSizes  logSizes
 	hearing   hearing
 	listening listening
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
 )
 
 func init() {
@@ -118,6 +119,24 @@ func init() {
 		if len(lines) != 1 || lines[0].Attempt != 2 || lines[0].Stream != belfry.Stdout {
 			d.Fatalf("%+v", lines)
 		}
+	})
+
+	add("the log of an attempt ends where no task may let it go, and no other's does", func(b *bench) {
+		b.task("t")
+		b.enqueue(belfry.NewJob{Task: "t"})
+		b.enqueue(belfry.NewJob{Task: "t"})
+		s := b.session("t")
+		c := b.claim(s, 2)
+		write := func(st *store.Store, of, seq int, text string) error {
+			return st.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: refOf(c.Jobs[of]), Seq: seq, Stream: belfry.Stdout, At: b.clock.Now(), Text: text}})
+		}
+		ok(b, write(b.st, 0, 0, "begin"))
+		b.sql(`update logs set text = $1`, strings.Repeat("x", belfry.MaxLog-3))
+		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now}) // which learns how long it is
+		ok(b, write(other, 0, 1, "abc"))
+		wantCode(b, write(other, 0, 2, "d"), belfry.TooLarge, "the log of job")
+		ok(b, write(other, 1, 0, "d"))
+		want(b, "pieces", b.count(`select count(*) from logs`), 3)
 	})
 
 	addBroker("a log takes any bytes and mends the time of a worker whose clock is off", func(d *desk) {
