@@ -10,9 +10,9 @@ import (
 
 // Outbox is a store that keeps what people are to be told.
 type Outbox interface {
-	// TakeAlerts takes messages that are due, for a while in which no other
-	// node takes them.
-	TakeAlerts(ctx context.Context, publicURL string) (belfry.TakenAlerts, error)
+	// TakeAlerts takes messages that are due, of so many channels at most, for a
+	// while in which no other node takes them.
+	TakeAlerts(ctx context.Context, publicURL string, channels int) (belfry.TakenAlerts, error)
 	// SettleAlerts records what came of a try.
 	SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.Told) error
 }
@@ -29,14 +29,22 @@ const sendAtOnce = 8
 // deliver tells what is due, and does not wait for who is slow: a channel that
 // does not answer holds up nobody but itself. A message that was sent and not
 // recorded, because the node died in between, is sent again under the same key.
+// It takes no more than can be on their way: what waited here for its turn would
+// be another node's before it has come.
 //
 // When nothing is to be told any more, wait for those under way.
 func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 	slots := make(chan struct{}, sendAtOnce)
 	var all sync.WaitGroup
 	return func(ctx context.Context) (time.Duration, error) {
+		select {
+		case slots <- struct{}{}:
+			<-slots
+		case <-ctx.Done():
+			return longest, nil
+		}
 		begun := time.Now()
-		taken, err := box.TakeAlerts(ctx, e.opt.PublicURL)
+		taken, err := box.TakeAlerts(ctx, e.opt.PublicURL, sendAtOnce-len(slots))
 		if err != nil {
 			return longest, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ type post struct {
 	broken  int // how many of the next calls fail
 }
 
-func (p *post) TakeAlerts(context.Context, string) (out belfry.TakenAlerts, err error) {
+func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out belfry.TakenAlerts, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.takes++; p.broken > 0 {
@@ -36,13 +37,16 @@ func (p *post) TakeAlerts(context.Context, string) (out belfry.TakenAlerts, err 
 	}
 	out.Now = time.Now()
 	p.waiting = slices.DeleteFunc(p.waiting, func(t belfry.TakenAlert) bool {
-		if p.busy[t.Channel.Name] {
+		if p.busy[t.Channel.Name] || len(out.Messages) == channels {
 			return false
 		}
 		p.busy[t.Channel.Name] = true
 		out.Messages = append(out.Messages, t)
 		return true
 	})
+	if len(p.waiting) > 0 && len(out.Messages) == channels {
+		out.NextAt = out.Now // of those that were left
+	}
 	return out, nil
 }
 
@@ -79,6 +83,9 @@ func (courier) Send(ctx context.Context, c belfry.Channel, _ belfry.Message) bel
 		return belfry.Told{Error: " was not heard"}
 	case "slow":
 		time.Sleep(10 * time.Second)
+	}
+	if strings.HasPrefix(c.Name, "crowd") {
+		time.Sleep(belfry.AlertTimeout - time.Second)
 	}
 	return belfry.Told{}
 }
@@ -136,6 +143,30 @@ func TestAChannelThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 		if got := p.done(); got != "[2 1 was not heard]" {
 			t.Errorf("told in the end: %s", got)
 		}
+	})
+}
+
+// What is taken is on its way, and not in a queue here in which its time as this
+// node's own could run out.
+func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
+	delivering(t, func(t *testing.T, p *post, _ func()) {
+		const channels = 50
+		for i := range channels {
+			p.put(fmt.Sprint("crowd", i), fmt.Sprint(i))
+		}
+		for range 300 {
+			wait(time.Second)
+			p.mu.Lock()
+			taken, told := len(p.busy), len(p.settled)
+			p.mu.Unlock()
+			if told == channels {
+				return
+			}
+			if taken > 8 {
+				t.Fatalf("%d messages are taken, and eight can be on their way", taken)
+			}
+		}
+		t.Errorf("told in five minutes: %s", p.done())
 	})
 }
 

@@ -179,10 +179,10 @@ func (s *sleepy) LapseMonitors(ctx context.Context) (belfry.Lapsed, error) {
 	return l, err
 }
 
-func (s *sleepy) TakeAlerts(ctx context.Context, publicURL string) (belfry.TakenAlerts, error) {
+func (s *sleepy) TakeAlerts(ctx context.Context, publicURL string, channels int) (belfry.TakenAlerts, error) {
 	s.telling.wait(ctx)
 	woken := s.Woken()
-	t, err := s.Store.TakeAlerts(ctx, publicURL)
+	t, err := s.Store.TakeAlerts(ctx, publicURL, channels)
 	s.telling = rest{woken, t.NextAt, time.Now()}
 	if len(t.Messages) > 0 {
 		s.telling = rest{}

@@ -7,15 +7,13 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// Bounds of one look at the outbox.
-const (
-	takeChannels = 32
-	takeAlerts   = 1000 // of one channel, those that are due first
-)
+// takeAlerts bounds a look at the outbox of a channel to those that are due first.
+const takeAlerts = 1000
 
-// TakeAlerts decides about alerts that are due and takes the messages that are
-// to be sent now. For a while no other node takes them.
-func (s *Store) TakeAlerts(ctx context.Context, publicURL string) (out belfry.TakenAlerts, err error) {
+// TakeAlerts decides about alerts of so many channels at most that are due, and
+// takes the messages that are to be sent now. For [belfry.AlertTaken] no other
+// node takes them.
+func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) (out belfry.TakenAlerts, err error) {
 	err = s.write(ctx, "take alerts", func(c *change) error {
 		out = belfry.TakenAlerts{Now: c.now}
 		// A message under way keeps its channel: what comes later is told later.
@@ -25,7 +23,7 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string) (out belfry.Ta
 			where a.state = 'pending' and a.due_at <= $1 and not exists (
 				select 1 from alerts b
 				where b.state = 'pending' and b.namespace = a.namespace and b.channel = a.channel and b.taken_until > $1)
-			limit $2`, micros(c.now), takeChannels)
+			limit $2`, micros(c.now), channels)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (b *bench) channel(name string, change ...func(*belfry.AlertRule)) {
 // deliver takes what is due now and settles it; it answers the titles.
 func (b *bench) deliver(told belfry.Told) (titles []string) {
 	b.Helper()
-	for _, t := range must(b.st.TakeAlerts(b.ctx, ""))(b).Messages {
+	for _, t := range must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages {
 		titles = append(titles, t.Message.Title)
 		ok(b, b.st.SettleAlerts(b.ctx, t, told))
 	}
@@ -88,17 +88,17 @@ func init() {
 		b.monitor("site")
 		w.turn("site", failed)
 		w.turn("site", failed)
-		first := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(first), 1)
-		want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 0)
+		want(b, "taken by another node meanwhile", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
 		b.clock.Move(belfry.AlertTaken + time.Second) // the node died
-		again := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(again), 1)
 		want(b, "key", again[0].Message.Key, first[0].Message.Key)
 		ok(b, b.st.SettleAlerts(b.ctx, again[0], belfry.Told{Error: "503"}))
-		want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 0)
+		want(b, "messages at once", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
 		b.clock.Move(6 * time.Second)
-		third := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(third), 1)
 		want(b, "key", third[0].Message.Key, first[0].Message.Key)
 		want(b, "tries before", third[0].Tries, 1)

@@ -313,7 +313,7 @@ func init() {
 			}
 			return belfry.OutcomeOK
 		})
-		messages := must(b.st.TakeAlerts(b.ctx, ""))(b).Messages
+		messages := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 		want(b, "messages", len(messages), 2)
 		for _, m := range messages {
 			if !strings.Contains(m.Message.Text, "a: failed") || !strings.Contains(m.Message.Text, "b: ok") || !strings.Contains(m.Message.Title, "all") {

@@ -281,7 +281,7 @@ func init() {
 		var mu sync.Mutex
 		deliver := func() {
 			b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
-				taken, err := st.TakeAlerts(ctx, "")
+				taken, err := st.TakeAlerts(ctx, "", 32)
 				if err != nil {
 					return err
 				}
@@ -327,10 +327,10 @@ func init() {
 			b.clock.Move(time.Minute)
 			b.fireAll(nodes)
 			w.settleTwice(nodes, w.claimAll(nodes), failed)
-			taken := must(nodes[i%len(nodes)].TakeAlerts(b.ctx, ""))(b)
+			taken := must(nodes[i%len(nodes)].TakeAlerts(b.ctx, "", 32))(b)
 			want(b, "messages", len(taken.Messages), 1-i) // the second is due while the first is under way
 			for _, st := range nodes {
-				taken = must(st.TakeAlerts(b.ctx, ""))(b)
+				taken = must(st.TakeAlerts(b.ctx, "", 32))(b)
 				want(b, "messages", len(taken.Messages), 0)
 				if !taken.NextAt.After(taken.Now) {
 					b.Fatalf("it is %s, and the outbox is to be looked at again at %s", taken.Now, taken.NextAt)
@@ -338,6 +338,6 @@ func init() {
 			}
 		}
 		b.clock.Move(belfry.AlertTaken)
-		want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, ""))(b).Messages), 2) // the first again, under its key
+		want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 2) // the first again, under its key
 	})
 }

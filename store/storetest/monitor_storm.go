@@ -116,7 +116,7 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 		}
 	case 10:
 		var taken belfry.TakenAlerts
-		taken, err = st.TakeAlerts(ctx, "")
+		taken, err = st.TakeAlerts(ctx, "", 32)
 		for _, t := range taken.Messages {
 			if err == nil {
 				err = st.SettleAlerts(ctx, t, belfry.Told{})

@@ -98,7 +98,7 @@ func (s *site) check(name string, m belfry.Measure) {
 func (s *site) deliver(said string) {
 	s.Helper()
 	st := s.node.Store()
-	taken := must(st.TakeAlerts(s.Context(), ""))(s)
+	taken := must(st.TakeAlerts(s.Context(), "", 32))(s)
 	for _, m := range taken.Messages {
 		if err := st.SettleAlerts(s.Context(), m, belfry.Told{Error: said, Took: belfry.Duration(120 * time.Millisecond)}); err != nil {
 			s.Fatal(err)
