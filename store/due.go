@@ -28,11 +28,10 @@ type dueMark struct {
 type dueFrom struct {
 	after, turn int64
 	everywhere  bool
-	took        time.Duration // to look
+	trip, took  time.Duration // to the database before the look, and to look
 }
 
-// dearLook is a look everywhere that is not repeated in every pass, but takes
-// no more than one part in [lookShare] of the time.
+// dearLook is a look everywhere that is not repeated in every pass.
 const dearLook = 5 * time.Millisecond
 
 func (m *dueMark) begin(now time.Time) dueFrom {
@@ -61,8 +60,8 @@ func (m *dueMark) rise(from dueFrom, next int64, stable time.Time) {
 		at = min(at, next-1)
 	}
 	m.at = max(at, from.after)
-	if from.everywhere && from.took >= dearLook {
-		m.lookAgain = time.Now().Add(lookShare * from.took)
+	if dear := from.took - 2*from.trip; from.everywhere && dear >= dearLook { // a look is two questions
+		m.lookAgain = time.Now().Add(lookRest(dear))
 	}
 }
 
@@ -80,6 +79,13 @@ func (m *dueMark) drain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at, m.turn = 0, m.turn+1
+}
+
+// lookFrom is where a pass of this transition begins.
+func (c *change) lookFrom(m *dueMark) dueFrom {
+	from := m.begin(c.now)
+	from.trip = time.Since(c.begun)
+	return from
 }
 
 // looked notes what a pass has seen once it is committed. A clock that others

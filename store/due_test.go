@@ -52,6 +52,31 @@ func TestACheapLookIsRepeatedEachTime(t *testing.T) {
 	}
 }
 
+func TestAFarDatabaseMakesNoLookDear(t *testing.T) {
+	p := &passes{T: t}
+	for now := range int64(3) {
+		from := p.mark.begin(second(100 + now))
+		if !from.everywhere {
+			t.Fatalf("pass %d begins at %+v", now, from)
+		}
+		from.trip, from.took = 200*time.Millisecond, 404*time.Millisecond
+		p.mark.rise(from, 0, second(100+now))
+	}
+}
+
+func TestALookEverywhereIsNotPutOffForLong(t *testing.T) {
+	for dear, rest := range map[time.Duration]time.Duration{
+		5 * time.Millisecond:   500 * time.Millisecond,
+		200 * time.Millisecond: 5 * time.Second,
+		2 * time.Second:        20 * time.Second,
+		-time.Second:           -100 * time.Second,
+	} {
+		if got := lookRest(dear); got != rest {
+			t.Errorf("after %s: %s, want %s", dear, got, rest)
+		}
+	}
+}
+
 func TestTheMarkFallsWhenAScheduleBecomesDueBeforeIt(t *testing.T) {
 	p := &passes{T: t}
 	p.look(100, 160)

@@ -16,7 +16,7 @@ const fireBatch = 500
 func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *change) error {
 		out = belfry.Fired{Now: c.now}
-		from := s.due.begin(c.now)
+		from := c.lookFrom(&s.due)
 		begun := time.Now()
 		rows, err := collect(ctx, c.tx, scanSchedule, `
 			select `+scheduleColumns+`

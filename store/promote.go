@@ -15,7 +15,7 @@ const promoteBatch = 2000
 func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 	err = s.write(ctx, "promote", func(c *change) error {
 		out = belfry.Promoted{Now: c.now}
-		from := s.delayed.begin(c.now)
+		from := c.lookFrom(&s.delayed)
 		begun := time.Now()
 		queues, err := collect(ctx, c.tx, scanString, `
 			with due as materialized (

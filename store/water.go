@@ -42,10 +42,18 @@ func newLowWater() *lowWater { return &lowWater{marks: map[waterKey]*mark{}} }
 
 // How often a claim looks everywhere.
 const (
-	lookEvery = time.Second // at most
-	lookShare = 100         // and no more than one part in so many of the time
+	lookEvery = time.Second     // at most
+	lookShare = 100             // and no more than one part in so many of the time,
+	lookLate  = 5 * time.Second // unless what is before the mark would wait for longer
 	maxMarks  = 10_000
 )
+
+// lookRest is how long no look everywhere follows one that was so dear. The way
+// to the database is no part of that: where it is far, marks spare nothing, and
+// transactions take so long that more than usual comes before the mark.
+func lookRest(dear time.Duration) time.Duration {
+	return min(lookShare*dear, max(lookLate, 10*dear))
+}
 
 // waterKeyOf is one for sessions that can run the same jobs.
 func waterKeyOf(w belfry.WorkerState, met []int64, queue string) waterKey {
@@ -93,7 +101,7 @@ func (l *lowWater) rise(p picking, found []jobRow, enough bool, stable time.Time
 		l.marks[p.key] = known
 	}
 	if !p.marked {
-		known.lookAgain = time.Now().Add(max(lookEvery, lookShare*took))
+		known.lookAgain = time.Now().Add(max(lookEvery, lookRest(took-p.trip)))
 	}
 	if len(found) == 0 { // perhaps others were faster with all that it found
 		return
@@ -121,12 +129,13 @@ type picking struct {
 	from   mark
 	marked bool
 	begun  time.Time
+	trip   time.Duration // to the database, before it looks
 }
 
 func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
 	cond := c.runnableBy(w, met)
 	cond.and("queue = ?", q.Name)
-	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now()}
+	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.begun)}
 	p.from, p.marked = c.s.water.begin(p.key, c.now)
 	return p
 }
