@@ -27,7 +27,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 			cross join lateral (
 				select number, session, claimed_at, cancel_at
 				from leases
-				where job_id = t.job_id and number = t.lease
+				where job_id = t.job_id and number + 0 = t.lease
 				limit 1) l
 			cross join lateral (
 				select *
