@@ -67,23 +67,29 @@ func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 				}
 			}
 		}
-		// What comes before the mark without a word, as from another node that
-		// died, is found when a pass looks everywhere.
-		err = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-			_, err := tx.Exec(t.Context(), `update schedules set next_at = 1`)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := due(t, st); n != 0 {
-			t.Errorf("%d schedules were found before the mark", n)
-		}
-		st.LooksAreDear(false)
-		if n := due(t, st); n != 1 {
-			t.Errorf("%d schedules were found everywhere, want 1", n)
-		}
+		foundEverywhereAlone(t, st, `update schedules set next_at = 1`, due)
 	})
+}
+
+// foundEverywhereAlone wants what comes before the mark without a word, as from
+// another node that died, to be found by a pass that looks everywhere, and by no
+// other.
+func foundEverywhereAlone(t *testing.T, st *store.Store, comes string, pass func(*testing.T, *store.Store) int) {
+	t.Helper()
+	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+		_, err := tx.Exec(t.Context(), comes)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := pass(t, st); n != 0 {
+		t.Errorf("%d were found before the mark", n)
+	}
+	st.LooksAreDear(false)
+	if n := pass(t, st); n != 1 {
+		t.Errorf("%d were found everywhere, want 1", n)
+	}
 }
 
 // promoted is how many delayed jobs a pass finds due.
@@ -118,19 +124,6 @@ func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
-		err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-			_, err := tx.Exec(t.Context(), `update jobs set due_at = 1 where state = 'scheduled'`)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := promoted(t, st); n != 0 {
-			t.Errorf("%d delayed jobs were found before the mark", n)
-		}
-		st.LooksAreDear(false)
-		if n := promoted(t, st); n != 1 {
-			t.Errorf("%d delayed jobs were found everywhere, want 1", n)
-		}
+		foundEverywhereAlone(t, st, `update jobs set due_at = 1 where state = 'scheduled'`, promoted)
 	})
 }
