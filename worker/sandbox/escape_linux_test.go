@@ -301,9 +301,11 @@ func TestAWritableFolderIsNoLink(t *testing.T) {
 		a.Writable = []sandbox.Mount{{Source: work}}
 		before := stat(t, elsewhere)
 		r, err := w.open(t).Start(t.Context(), a.Spec)
-		if err == nil && os.Geteuid() == 0 {
+		if err == nil { // only root gives folders away; for others the mount is what it leads to
 			_, _ = r.Wait()
-			t.Error("it was started")
+			if os.Geteuid() == 0 {
+				t.Error("it was started")
+			}
 		}
 		if after := stat(t, elsewhere); after.Uid != before.Uid || after.Mode != before.Mode {
 			t.Error("what the link leads to was given to the program")
