@@ -290,7 +290,7 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 	_, waits, err := first(c.ctx, c.tx, scanInt, `
 		select id
 		from jobs
-		where schedule_id = $1 and (select number from leases where job_id = id) is null
+		where schedule_id = $1 and `+c.s.unleased()+`
 		limit 1`, row.scheduleID)
 	if err != nil || waits {
 		return err

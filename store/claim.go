@@ -104,6 +104,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				out, err = c.leaseAtOnce(session, q, p)
 				return err
 			}
+			p.hopeful = false
 			found, err := c.walk(p)
 			if err != nil {
 				return err
@@ -222,7 +223,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
 		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
 		from `+from+`
-		where true
+		where true`+c.sql.Unpacked("t.job_id")+`
 		on conflict (job_id) do nothing`, append([]any{number[0], w.Session, micros(c.now)}, args...)...)
 	if err != nil {
 		return belfry.Claim{}, err
@@ -246,9 +247,13 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 	parts, args := c.parts(p)
 	var number, picked int64
 	rows, err := collectInto(c.ctx, c.tx, &picked, scanReady(&number, &picked),
-		c.sql.Lease(parts, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds())...)
+		c.sql.Lease(parts, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
 	if err != nil {
 		return belfry.Claim{}, err
+	}
+	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
+		p.hopeful = false
+		return c.leaseAtOnce(w, q, p)
 	}
 	c.picked(p, rows, int(picked) == p.n)
 	if len(rows) == 0 {
@@ -308,6 +313,9 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 	left := make([]int64, len(gone))
 	for i, e := range gone {
 		left[i] = e.row.ID
+	}
+	if err := c.sql.Unpack(c.ctx, c.tx, Packed{Jobs: left}); err != nil {
+		return nil, nil, err
 	}
 	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
 		return nil, nil, err

@@ -300,11 +300,14 @@ func (c *change) shiftClock(d time.Duration) error {
 	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from sessions where ended_at = 0 order by id`+c.sql.ForUpdate("sessions")+`) as locked`); err != nil {
 		return err
 	}
-	moved := `id in (select job_id from leases where claimed_at ` + before + ` $1)`
+	moved := `id in (select job_id from running where claimed_at ` + before + ` $1)`
 	if d < 0 {
 		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and ready_at > $1`
 	}
 	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from jobs where `+moved+` order by id`+c.sql.ForUpdate("jobs")+`) as locked`, micros(than)); err != nil {
+		return err
+	}
+	if err := c.sql.Unpack(c.ctx, c.tx, Packed{All: true}); err != nil {
 		return err
 	}
 	queries := []string{

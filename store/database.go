@@ -29,7 +29,7 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 			return err
 		}
 		for _, q := range queues {
-			at, err := firstReady(ctx, tx, q.Name)
+			at, err := s.firstReady(ctx, tx, q.Name)
 			if err != nil {
 				return err
 			}
@@ -58,11 +58,20 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 	return d, err
 }
 
-// unleased are the ready jobs of a queue.
-const unleased = ` from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id)`
+// unleased is the condition that nobody has leased a job. The look for a lease
+// is written as a value, because that can only be planned as a look-up by key.
+func (s *Store) unleased() string { return ownLeaseless + s.sql.Unpacked("id") }
+
+// readyIn are the ready jobs of a queue.
+func (s *Store) readyIn() string {
+	return ` from jobs where queue = $1 and state = 'ready' and ` + s.unleased()
+}
+
+// ownLeaseless is the condition that a job has no row of leases of its own.
+const ownLeaseless = `(select number from leases where job_id = id) is null`
 
 // firstReady is since when the first in line of a queue is ready; 0: nothing is.
-func firstReady(ctx context.Context, tx Tx, queue string) (int64, error) {
-	at, _, err := first(ctx, tx, scanInt, `select ready_at`+unleased+` order by priority desc, ready_at, id limit 1`, queue)
+func (s *Store) firstReady(ctx context.Context, tx Tx, queue string) (int64, error) {
+	at, _, err := first(ctx, tx, scanInt, `select ready_at`+s.readyIn()+` order by priority desc, ready_at, id limit 1`, queue)
 	return at, err
 }

@@ -77,9 +77,16 @@ type Dialect interface {
 	// that pick the jobs one after the other, or empty where several short
 	// statements are as good. It answers the columns of the jobs that were leased,
 	// the number, which is drawn when all rows are locked, and how many were
-	// picked. Its own parameters are numbered from n: session, slot_of, now, and
-	// the grace after a timeout, in microseconds.
+	// picked. Its own parameters are numbered from n: session, slot_of, now, the
+	// grace after a timeout, in microseconds, and from how many jobs on their
+	// leases may share a row.
 	Lease(parts []Part, n int) string
+	// Unpacked follows a condition, and says that the lease of a job is none of
+	// those that share a row. Empty where none do.
+	Unpacked(column string) string
+	// Unpack gives a row each to leases that share one, before anything but a
+	// success comes to one of their jobs. Nothing to do where no leases share one.
+	Unpack(ctx context.Context, tx Tx, w Packed) error
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string
@@ -104,6 +111,15 @@ type Dialect interface {
 	// answer. It is what a busy store does most, so each database has its own
 	// shortest way.
 	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
+}
+
+// Packed are leases that may share a row: those of some jobs, which the caller
+// has locked; those of a session that were claimed before an instant; or all.
+type Packed struct {
+	Jobs    []int64
+	Session string
+	Before  int64
+	All     bool
 }
 
 // Part is a query with a name, by which those after it may know it.

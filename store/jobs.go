@@ -9,10 +9,13 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// selectLive reads live jobs with what their leases add, selectReady those that
-// have none, selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
+// selectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
+// selectReady those that have none, selectDone the finished ones. A live job runs if it has a lease: job_id is not
+// null then.
 const (
 	selectLive = selectLeased + `
+		from live`
+	selectHeld = selectLeased + `
 		from jobs
 		left join leases on job_id = id`
 	selectLeased = `

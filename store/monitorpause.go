@@ -54,7 +54,7 @@ func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from jobs
-		where schedule_id = $1 and (select number from leases where job_id = id) is null
+		where schedule_id = $1 and `+c.s.unleased()+`
 		order by id`+c.sql.SkipLocked("jobs"), row.scheduleID)
 	if err != nil {
 		return err

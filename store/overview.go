@@ -50,7 +50,7 @@ func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o 
 	w := &where{}
 	w.namespace("namespace", namespace)
 	running, err := collect(ctx, tx, scanJob, selectLeased+`
-		from (select * from leases order by job_id limit `+strconv.Itoa(overviewLeases)+`) as leases
+		from (select * from running order by job_id limit `+strconv.Itoa(overviewLeases)+`) as running
 		join jobs on id = job_id
 		where `+w.sql(), w.args...)
 	if err != nil {
@@ -126,12 +126,12 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 				l.Rate.Add(m.JobMinute)
 			}
 		}
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+unleased+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+s.readyIn()+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
 		if err != nil {
 			return err
 		}
 		l.Ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
-		since, err := firstReady(ctx, tx, q.Name)
+		since, err := s.firstReady(ctx, tx, q.Name)
 		if err != nil {
 			return err
 		}

@@ -181,14 +181,14 @@ func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error)
 // costs as much as one of thousands.
 func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.QueueStats, error) {
 	stats := belfry.QueueStats{Queue: q}
-	for what, n := range map[string]*int{
-		`jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id)`: &stats.Ready,
-		`jobs where queue = $1 and state = 'scheduled'`:                                                     &stats.Scheduled,
-		`leases cross join jobs where id = job_id and queue = $1`:                                           &stats.Running,
+	for from, n := range map[string]*int{
+		s.readyIn(): &stats.Ready,
+		` from jobs where queue = $1 and state = 'scheduled'`:            &stats.Scheduled,
+		` from running cross join jobs where id = job_id and queue = $1`: &stats.Running,
 	} {
 		count, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 			select count(*)
-			from (select 1 from %s limit %d) as bounded`, what, belfry.CountLimit+1), q.Name)
+			from (select 1%s limit %d) as bounded`, from, belfry.CountLimit+1), q.Name)
 		if err != nil {
 			return stats, err
 		}
@@ -196,7 +196,7 @@ func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.Q
 	}
 	oldest, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 		select coalesce(min(due_at), 0)
-		from (select due_at from jobs where queue = $1 and state = 'ready' and not exists (select 1 from leases where job_id = id) order by priority desc, ready_at, id limit %d) as bounded`, belfry.CountLimit), q.Name)
+		from (select due_at%s order by priority desc, ready_at, id limit %d) as bounded`, s.readyIn(), belfry.CountLimit), q.Name)
 	stats.OldestAt = instant(oldest)
 	return stats, err
 }

@@ -57,7 +57,7 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 		for _, q := range []*where{w.narrow, w.all} {
 			q.span(key, f.ID, after, before)
 			switch {
-			case keys == "leases":
+			case keys == "running":
 				q.equals("session", f.Session)
 			case scheduleID > 0:
 				q.and("schedule_id = ?", scheduleID)
@@ -71,7 +71,7 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 		if len(states) > 0 {
 			w.all.conds = append(w.all.conds, inState(states))
 		}
-		jobTerms(w.all, f, scheduleID > 0 && keys != "leases", attempt)
+		jobTerms(w.all, f, scheduleID > 0 && keys != "running", attempt)
 		w.exact = slices.Equal(w.all.conds, w.narrow.conds)
 		return w
 	}
@@ -80,9 +80,9 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 		running := slices.Equal(live, []belfry.JobState{belfry.JobRunning})
 		switch {
 		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, belfry.JobRunning)):
-			out = append(out, build(selectLeased+` from leases join jobs on id = job_id`, `leases join jobs on id = job_id`, "leases", "job_id", nil, "attempt + 1"))
+			out = append(out, build(selectLeased+` from running join jobs on id = job_id`, `running join jobs on id = job_id`, "running", "job_id", nil, "attempt + 1"))
 		case f.Session == "":
-			out = append(out, build(selectLive, `jobs left join leases on job_id = id`, "jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
+			out = append(out, build(selectLive, `live`, "jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
 		}
 	}
 	if len(f.States) == 0 || len(final) > 0 {
@@ -373,7 +373,7 @@ func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f belfry.JobFil
 	}
 	out.Looked += min(int(n), look)
 	out.More = out.More || int(n) > look
-	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join leases on job_id = id`, q, look, out)
+	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join running on job_id = id`, q, look, out)
 }
 
 // clone is a copy that can grow by itself.

@@ -119,7 +119,11 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 		if out.Queues, _, err = c.slots(w.WorkerInfo); err != nil {
 			return err
 		}
-		return c.reconcile(session, holding, &out)
+		if err := c.reconcile(session, holding, &out); err != nil {
+			return err
+		}
+		// Last, because it locks packs. What runs for longer than between two renewals is in no claim's way then.
+		return c.sql.Unpack(ctx, c.tx, Packed{Session: session, Before: micros(c.now.Add(-belfry.ClaimSettled))})
 	})
 	return out, err
 }
@@ -191,7 +195,7 @@ func (f *floors) rise(session string, rows []held) {
 func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Renewal) error {
 	rows, err := collect(c.ctx, c.tx, scanHeld, `
 		select job_id, number, claimed_at, deadline_at, cancel_at
-		from leases
+		from running
 		where session = $1 and number >= $2`, session, c.s.floors.of(session))
 	if err != nil {
 		return err
@@ -370,7 +374,7 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
 		select job_id, number
-		from leases
+		from running
 		where session = $1
 		order by number, job_id
 		limit $2`, session, releaseBatch)
@@ -409,7 +413,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 			return err
 		}
 		for i := range all {
-			n, _, err := first(ctx, tx, scanInt, `select count(*) from leases where session = $1`, all[i].Session)
+			n, _, err := first(ctx, tx, scanInt, `select count(*) from running where session = $1`, all[i].Session)
 			if err != nil {
 				return err
 			}

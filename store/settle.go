@@ -88,8 +88,9 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			well = append(well, f)
 		}
 	}
-	if len(checks) > 0 && len(other) > 0 { // both are locked below; locked together, no two batches wait for each other
-		if _, err := c.lockJobs(jobIDs(slices.Concat(checks, other))); err != nil {
+	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
+		// Each kind is locked below; locked together, no two batches wait for each other.
+		if err := c.holdJobs(jobIDs(fs)); err != nil {
 			return nil, err
 		}
 	}
@@ -189,13 +190,23 @@ func (c *change) lockJobs(ids []int64) ([]jobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	in, rows := `where `+c.sql.In("id", 1), c.sql.List(ids)
-	if lock := c.sql.ForUpdate("jobs"); lock != "" {
-		if _, err := c.tx.Exec(c.ctx, `select id from jobs `+in+` order by id`+lock, rows); err != nil {
-			return nil, err
-		}
+	if err := c.holdJobs(ids); err != nil {
+		return nil, err
 	}
-	return collect(c.ctx, c.tx, scanJob, selectLive+` `+in+` order by id`, rows)
+	if err := c.sql.Unpack(c.ctx, c.tx, Packed{Jobs: ids}); err != nil {
+		return nil, err
+	}
+	return collect(c.ctx, c.tx, scanJob, selectHeld+` where `+c.sql.In("id", 1)+` order by id`, c.sql.List(ids))
+}
+
+// holdJobs locks live jobs without a look at them.
+func (c *change) holdJobs(ids []int64) error {
+	lock := c.sql.ForUpdate("jobs")
+	if lock == "" {
+		return nil
+	}
+	_, err := c.tx.Exec(c.ctx, `select id from jobs where `+c.sql.In("id", 1)+` order by id`+lock, c.sql.List(ids))
+	return err
 }
 
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.

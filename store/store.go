@@ -45,6 +45,9 @@ type Options struct {
 	// claimed its job; twice as long after each time, up to 32 times as long.
 	// Default: 30s.
 	RingAgain time.Duration
+	// PackFrom is how many jobs a claim must have got for their leases to share a
+	// row, where the database can. Default: 50.
+	PackFrom int
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
@@ -77,6 +80,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Poll == 0 {
 		o.Poll = time.Second
+	}
+	if o.PackFrom <= 0 {
+		o.PackFrom = 50
 	}
 	if o.RingAgain == 0 {
 		o.RingAgain = 30 * time.Second

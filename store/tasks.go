@@ -233,7 +233,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		if _, err := c.tx.Exec(c.ctx, `
 			update jobs
 			set kind = $2, demand = $3
-			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and not exists (select 1 from leases where job_id = id)`, t.ID, string(t.Kind), demand); err != nil {
+			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased(), t.ID, string(t.Kind), demand); err != nil {
 			return t, err
 		}
 		c.wake(topicQueue(t.Queue))

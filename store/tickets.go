@@ -58,7 +58,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 		jobs, err := collect(ctx, c.tx, func(r Rows) (d due, err error) { return d, r.Scan(&d.id, &d.lease, &d.rings) }, `
 			select id, lease, coalesce((select t.rings from tickets t where t.job_id = id and t.lease = jobs.lease), 0)
 			from jobs
-			where queue = $1 and state = 'ready' and kind <> 'cycle' and (select number from leases where job_id = id) is null
+			where queue = $1 and state = 'ready' and kind <> 'cycle' and `+s.unleased()+`
 				and (select t.next_at from tickets t where t.job_id = id and t.lease = jobs.lease and t.next_at > $2) is null
 			order by priority desc, ready_at, id
 			limit $3 + 0`+s.sql.SkipLocked("jobs"), queue, micros(c.now), min(n, belfry.MaxBatch, maxRung-int(rung)))
@@ -130,7 +130,7 @@ func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out be
 		s.ready, s.leased = ready != 0, leased != 0
 		return s, err
 	}, `
-		select id, case when state = 'ready' then 1 else 0 end, coalesce((select number from leases where job_id = id), 0), queue,
+		select id, case when state = 'ready' then 1 else 0 end, case when `+c.s.unleased()+` then 0 else 1 end, queue,
 			coalesce((select t.secret_hash from tickets t where t.job_id = id and t.lease = jobs.lease), '')
 		from jobs
 		where `+c.sql.In("id", 1), c.sql.List(ids))
@@ -187,7 +187,7 @@ func (c *change) claimGood(w belfry.WorkerState, good map[int64]presented) (belf
 	cond := c.runnableBy(w, met)
 	cond.and(c.sql.In("id", len(cond.args)+1), c.sql.List(ids))
 	found, err := collect(c.ctx, c.tx, scanReady(), selectReady+`
-		where state = 'ready' and (select number from leases where job_id = id) is null and `+cond.sql()+`
+		where state = 'ready' and `+c.s.unleased()+` and `+cond.sql()+`
 		order by priority desc, ready_at, id
 		limit `+strconv.Itoa(len(ids))+c.sql.SkipLocked("jobs"), cond.args...)
 	if err != nil {

@@ -116,7 +116,7 @@ func (c *change) holdOf(t belfry.Task) error {
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from jobs
-		where task_id = $1 and kind = 'program' and state in ('ready', 'scheduled') and not exists (select 1 from leases where job_id = id)
+		where task_id = $1 and kind = 'program' and state in ('ready', 'scheduled') and `+c.s.unleased()+`
 		order by id`, t.ID)
 	if err != nil {
 		return err

@@ -128,8 +128,11 @@ type picking struct {
 	key    waterKey
 	from   mark
 	marked bool
-	begun  time.Time
-	trip   time.Duration // to the database, before it looks
+	// hopeful does not look into shared rows of leases, because behind a mark as
+	// good as none of the jobs is in one. What is picked is looked at again.
+	hopeful bool
+	begun   time.Time
+	trip    time.Duration // to the database, before it looks
 }
 
 func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
@@ -137,6 +140,7 @@ func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n in
 	cond.and("queue = ?", q.Name)
 	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.begun)}
 	p.from, p.marked = c.s.water.begin(p.key, c.now)
+	p.hopeful = p.marked
 	return p
 }
 
@@ -159,11 +163,14 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 	c.after(func() { c.s.water.rise(p, rows, enough, c.stable, took) })
 }
 
-// part is a walk through the index of ready jobs. The look for a lease is
-// written as a value, because that can only be planned as a look-up by key.
+// part is a walk through the index of ready jobs.
 func (c *change) part(p picking, more, limit string) string {
+	unleased := c.s.unleased()
+	if p.hopeful {
+		unleased = ownLeaseless
+	}
 	return selectReady + `
-		where state = 'ready' and (select number from leases where job_id = id) is null and ` + p.cond.sql() + more + `
+		where state = 'ready' and ` + unleased + ` and ` + p.cond.sql() + more + `
 		order by priority desc, ready_at, id
 		limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
 }

@@ -11,7 +11,7 @@ func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note strin
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
 		from jobs
-		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and (select number from leases where job_id = id) is null
+		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased()+`
 		order by id`, arg)
 	if err != nil {
 		return err

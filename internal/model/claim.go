@@ -4,8 +4,8 @@ package model
 // it looks, by a snapshot, for ready jobs without a lease, and then it locks
 // their rows, draws a number and inserts leases. Under read committed a row
 // that changed since the look is judged as it is when it is locked. A lease
-// that came since is no change of the job's row: only the primary key of
-// leases stops the second one.
+// that came since is no change of the job's row, so leases are looked at again
+// then.
 func (g *stepper) claim(w int) {
 	x := &g.from.Workers[w]
 	switch x.Claim.Phase {

@@ -73,7 +73,7 @@ type Guard uint32
 
 // The guards, by what the store or the worker does because of each.
 const (
-	UniqueLease         Guard = 1 << iota // a job has one row of leases
+	UniqueLease         Guard = 1 << iota // a job that was leased since the look is left
 	NumberAfterLock                       // a claim draws its number when it has locked the rows
 	ClaimChecksAgain                      // what changed since the snapshot is judged as it is now
 	FinishMatchesNumber                   // a finish is for one lease, not for whoever has the job

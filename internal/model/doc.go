@@ -43,7 +43,7 @@
 // # A broken variant
 //
 // Config.Without takes away a guard, and TestNoGuardCanBeSpared wants the
-// checker to say which promise falls with it. Without the primary key of leases:
+// checker to say which promise falls with it. Without the second look at leases:
 //
 //	a job has one lease at most: job 1 has two
 //	   0. job 1 ready; worker 1, idle; worker 2, idle
@@ -65,7 +65,8 @@
 // test's, and after each the rows that can be read must be what the model says,
 // as must what the methods answered. On SQLite these are all steps; on
 // PostgreSQL some hundred of each world, others each time (the seed is logged;
-// BELFRY_MODEL_SEED repeats it). The parts of a claim are one there.
+// BELFRY_MODEL_SEED repeats it), once with a row for each lease and once with
+// each claim in a pack. The parts of a claim are one there.
 //
 // # What is not modelled
 //

@@ -48,7 +48,7 @@ func TestReplaySQLite(t *testing.T) {
 }
 
 // sampled is how many steps of each world are taken with PostgreSQL.
-const sampled = 600
+const sampled = 400
 
 // TestReplayPostgres takes some of the same tours with PostgreSQL, others each
 // time.
@@ -61,8 +61,19 @@ func TestReplayPostgres(t *testing.T) {
 		}
 	}
 	t.Logf("BELFRY_MODEL_SEED=%d repeats these tours", seed)
+	for name, packFrom := range map[string]int{"rows": 0, "packs": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replayPostgres(t, seed, packFrom)
+		})
+	}
+}
+
+// replayPostgres keeps the leases of a claim in a row each, or in one.
+func replayPostgres(t *testing.T, seed uint64, packFrom int) {
 	replayAll(t, func(t *testing.T, o store.Options) *store.Store {
 		t.Helper()
+		o.PackFrom = packFrom
 		st, err := postgres.Open(t.Context(), pgtest.New(t), postgres.Options{Options: o, MaxConns: 2})
 		if err != nil {
 			t.Fatal(err)

@@ -31,6 +31,8 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // locked by then. Which of the jobs were leased is compared one by one only when
 // some were not: the planner has no faster way to look into a list that it
 // cannot know.
+//
+// Many leases of plain jobs go into one row of packs, others into a row each.
 func (dialect) Lease(parts []store.Part, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
@@ -38,19 +40,27 @@ func (dialect) Lease(parts []store.Part, n int) string {
 		picked[i] = "select * from " + p.Name
 	}
 	return fmt.Sprintf(`
-		with %s,
-		locked as materialized (select count(*) as jobs from (%s) as picked),
-		drawn as materialized (select nextval('ids_lease') as number from locked where jobs > 0),
+		with %[1]s,
+		locked as materialized (
+			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(kind = 'func' and schedule_id = 0 and origin = 'enqueue') as plain
+			from (%[2]s) as picked),
+		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0),
+		drawn as materialized (select nextval('ids_lease') as number from free having count(*) > 0),
+		packed as (
+			insert into packs (number, session, claimed_at, first_job, last_job, living, jobs)
+			select (select number from drawn), $%[3]d, $%[5]d, min(id), max(id), count(*), array_agg(id order by id)
+			from free
+			where (select plain from locked)
+			having count(*) > 0),
 		leased as (
 			insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
-			select id, (select number from drawn), $%d, $%d, $%d, $%[5]d + timeout + $%[6]d
+			select id, (select number from drawn), $%[3]d, $%[4]d, $%[5]d, $%[5]d + timeout + $%[6]d
 			from (%[2]s) as picked
-			on conflict (job_id) do nothing
-			returning job_id)
+			where not (select plain from locked) and id = any (array(select id from free)))
 		select picked.*, (select number from drawn), (select jobs from locked)
 		from (%[2]s) as picked
-		where (select count(*) from leased) = (select jobs from locked) or id = any (array(select job_id from leased))`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3)
+		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free))`,
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4)
 }
 
 // In compares with an array, which unlike a join can only be planned as look-ups

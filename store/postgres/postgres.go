@@ -23,6 +23,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -451,3 +452,13 @@ func (h stdHandle) Query(ctx context.Context, query string, args ...any) (store.
 type stdRows struct{ *sql.Rows }
 
 func (r stdRows) Close() { _ = r.Rows.Close() }
+
+// Scan reads arrays too, which database/sql does not know.
+func (r stdRows) Scan(dest ...any) error {
+	for i, d := range dest {
+		if list, ok := d.(*[]int64); ok {
+			dest[i] = pgtype.NewMap().SQLScanner(list)
+		}
+	}
+	return r.Rows.Scan(dest...)
+}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -39,56 +40,101 @@ func openAt(t *testing.T, dsn string, o postgres.Options) *store.Store {
 
 func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-func TestNodes(t *testing.T) {
+func TestConformanceOfPacks(t *testing.T) { storetest.Run(t, openPacking) }
+
+func TestNodes(t *testing.T) { runNodes(t, 0) }
+
+func TestNodesOfPacks(t *testing.T) { runNodes(t, 1) }
+
+func runNodes(t *testing.T, packFrom int) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
+		o.PackFrom = packFrom
 		dsn := pgtest.New(t)
 		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
-		return []*store.Store{open(), open(), open()}
+		return []*store.Store{open(), open(), leasesFit(t, open())}
 	})
 }
 
+// openPacking packs the leases of each claim, as far as they can be.
+func openPacking(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	o.PackFrom = 1
+	return leasesFit(t, open(t, o))
+}
+
+// leasesFit looks at the end of the test whether leases, packs and jobs fit
+// together.
+func leasesFit(t *testing.T, st *store.Store) *store.Store {
+	t.Helper()
+	t.Cleanup(func() { checkLeases(t, st) })
+	return st
+}
+
+func checkLeases(t *testing.T, st *store.Store) {
+	t.Helper()
+	for what, query := range map[string]string{
+		"packs that have miscounted":           `select count(*) from packs p where living <> (select count(*) from jobs where id = any (p.jobs))`,
+		"packs without a job":                  `select count(*) from packs where living <= 0`,
+		"jobs with two leases":                 `select count(*) from (select job_id from running group by job_id having count(*) > 1) as twice`,
+		"leases without a job":                 `select count(*) from leases where not exists (select from jobs where id = job_id)`,
+		"leases older than one that has ended": `select count(*) from running join jobs on id = job_id where number <= lease`,
+		"lists that are not in order":          `select count(*) from packs where jobs <> array(select id from unnest(jobs) as t (id) order by id) or first_job <> jobs[1] or last_job <> jobs[array_length(jobs, 1)]`,
+	} {
+		var n int
+		if err := st.DB().(*postgres.DB).Pool().QueryRow(context.Background(), query).Scan(&n); err != nil || n > 0 {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
+	}
+}
+
 func TestTx(t *testing.T) {
-	t.Run("pgx", func(t *testing.T) {
-		storetest.RunTx(t, open, func(t *testing.T, st *store.Store) storetest.UserTx {
-			t.Helper()
-			tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return storetest.UserTx{
-				Tx:       tx,
-				Exec:     func(statement string) error { _, err := tx.Exec(t.Context(), statement); return err },
-				Commit:   func() error { return tx.Commit(t.Context()) },
-				Rollback: func() error { return tx.Rollback(t.Context()) },
-			}
-		})
-	})
-	t.Run("database/sql", func(t *testing.T) {
-		storetest.RunTx(t, open, func(t *testing.T, st *store.Store) storetest.UserTx {
-			t.Helper()
-			db := stdlib.OpenDBFromPool(st.DB().(*postgres.DB).Pool())
-			t.Cleanup(func() { _ = db.Close() })
-			tx, err := db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return storetest.UserTx{
-				Tx:       tx,
-				Exec:     func(statement string) error { _, err := tx.Exec(statement); return err },
-				Commit:   tx.Commit,
-				Rollback: tx.Rollback,
-			}
-		})
-	})
+	t.Run("packs", func(t *testing.T) { storetest.RunTx(t, openPacking, beginPgx) })
+	t.Run("pgx", func(t *testing.T) { storetest.RunTx(t, open, beginPgx) })
+	t.Run("database/sql", func(t *testing.T) { storetest.RunTx(t, open, beginStd) })
+	t.Run("packs, database/sql", func(t *testing.T) { storetest.RunTx(t, openPacking, beginStd) })
+}
+
+func beginPgx(t *testing.T, st *store.Store) storetest.UserTx {
+	t.Helper()
+	tx, err := st.DB().(*postgres.DB).Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storetest.UserTx{
+		Tx:       tx,
+		Exec:     func(statement string) error { _, err := tx.Exec(t.Context(), statement); return err },
+		Commit:   func() error { return tx.Commit(t.Context()) },
+		Rollback: func() error { return tx.Rollback(t.Context()) },
+	}
+}
+
+func beginStd(t *testing.T, st *store.Store) storetest.UserTx {
+	t.Helper()
+	db := stdlib.OpenDBFromPool(st.DB().(*postgres.DB).Pool())
+	t.Cleanup(func() { _ = db.Close() })
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storetest.UserTx{
+		Tx:       tx,
+		Exec:     func(statement string) error { _, err := tx.Exec(statement); return err },
+		Commit:   tx.Commit,
+		Rollback: tx.Rollback,
+	}
 }
 
 // TestBehindPooler runs the worker's part of the suite as it would run behind
 // a pooler in transaction mode: nothing that a session remembers survives the
 // end of a transaction, and nothing is prepared.
-func TestBehindPooler(t *testing.T) {
+func TestBehindPooler(t *testing.T) { runBehindPooler(t, 0) }
+
+func TestPacksBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
+
+func runBehindPooler(t *testing.T, packFrom int) {
 	storetest.RunBroker(t, func(t *testing.T) (belfry.Broker, storetest.Admin) {
 		clock := storetest.NewClock()
-		st, err := postgres.OpenForgetful(t.Context(), pgtest.New(t), postgres.Options{Options: store.Options{Clock: clock.Now}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
+		st, err := postgres.OpenForgetful(t.Context(), pgtest.New(t), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

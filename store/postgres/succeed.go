@@ -1,12 +1,253 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
+	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
 )
 
-// Succeed is one statement. Each job's row is locked and, if that had to wait,
+// fewSuccesses are looked for among the leases that have a row each before the
+// packs are read, and more of them after: a claim of so few made no pack.
+const fewSuccesses = 20
+
+// Succeed ends jobs that are leased in a pack by one statement, and others by
+// another. Packs are locked when all jobs are: see [dialect.Unpack].
+func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+	few := len(rows) < fewSuccesses
+	if few {
+		if done, err = d.succeedSingle(ctx, tx, rows, now); err != nil || len(done) == len(rows) {
+			return done, err
+		}
+		rows = without(rows, done)
+	}
+	packed, single, err := unpacked(ctx, tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	if !few {
+		if done, err = d.succeedSingle(ctx, tx, single, now); err != nil {
+			return nil, err
+		}
+	}
+	var inPacks []store.Succeeded
+	var left []store.Success
+	for _, p := range packed {
+		ended, err := d.succeedPacked(ctx, tx, p, now)
+		if err != nil {
+			return nil, err
+		}
+		inPacks = append(inPacks, ended...)
+		if len(ended) < len(p.rows) {
+			there, err := lockThere(ctx, tx, without(p.of, ended))
+			if err != nil {
+				return nil, err
+			}
+			left = append(left, there...)
+		}
+	}
+	done = append(done, inPacks...)
+	if err := leave(ctx, tx, inPacks, now); err != nil || len(left) == 0 {
+		return done, err
+	}
+	ids := make([]int64, len(left))
+	for i, r := range left {
+		ids[i] = r.JobID
+	}
+	if err := d.Unpack(ctx, tx, store.Packed{Jobs: ids}); err != nil {
+		return nil, err
+	}
+	ended, err := d.succeedSingle(ctx, tx, left, now)
+	return append(done, ended...), err
+}
+
+// without leaves out what is done.
+func without(rows []store.Success, done []store.Succeeded) []store.Success {
+	refs := make(map[belfry.Ref]bool, len(done))
+	for _, s := range done {
+		refs[s.Ref] = true
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r store.Success) bool { return refs[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] })
+}
+
+// packedSuccess is a success of a job in a pack, as a batch carries it.
+type packedSuccess struct {
+	JobID     int64   `json:"job_id"`
+	Lease     int64   `json:"lease"`
+	ClaimedAt int64   `json:"claimed_at"`
+	Output    *string `json:"output"`
+	StartedIn int64   `json:"started_in"`
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
+}
+
+// packedSuccesses are those of one session.
+type packedSuccesses struct {
+	session string
+	rows    []packedSuccess
+	of      []store.Success
+}
+
+// unpacked tells what is leased in a pack from the rest.
+func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
+	var numbers []int64
+	for _, r := range rows {
+		if !slices.Contains(numbers, r.Lease) {
+			numbers = append(numbers, r.Lease)
+		}
+	}
+	res, err := tx.Query(ctx, selectPacks+` where number = any ($1)`, numbers)
+	if err != nil {
+		return nil, nil, err
+	}
+	packs, err := scanPacks(res)
+	if err != nil || len(packs) == 0 {
+		return nil, rows, err
+	}
+	for n, r := range rows {
+		i := slices.IndexFunc(packs, func(p pack) bool { return p.number == r.Lease })
+		twice := n > 0 && rows[n-1].JobID == r.JobID // under two leases: at most one of them is good
+		if i < 0 || twice || !packs[i].has(r.JobID) {
+			single = append(single, r)
+			continue
+		}
+		p := packs[i]
+		k := slices.IndexFunc(packed, func(s packedSuccesses) bool { return s.session == p.session })
+		if k < 0 {
+			k = len(packed)
+			packed = append(packed, packedSuccesses{session: p.session})
+		}
+		packed[k].rows = append(packed[k].rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
+		packed[k].of = append(packed[k].of, r)
+	}
+	return packed, single, nil
+}
+
+// succeedPacked needs no look at a lease: that a pack had the job was seen, a
+// lease leaves together with a change or the removal of its job's row, and that
+// row is looked at under its lock. Its last lease that ended is older than all
+// of these if it has not been changed since; a job that was tried before, under
+// a lease among these, is left out as well and is for the other statement.
+//
+// A full join is the one way to say that neither side is to be walked for each
+// row of the other: the planner takes both for ten rows.
+func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccesses, now int64) ([]store.Succeeded, error) {
+	oldest := p.rows[0].Lease
+	for _, r := range p.rows {
+		oldest = min(oldest, r.Lease)
+	}
+	from, args := d.Table(4, "t", store.BatchOf(p.rows))
+	res, err := tx.Query(ctx, `
+		with gone as (delete from jobs where id = any ($4) and lease < $3 returning *)
+		insert into jobs_done (`+store.DoneColumns+`)
+		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
+			schedule, schedule_id, generation, nominal, due_at, created_at, t.claimed_at, 0,
+			attempt + 1, failures, snoozes, max_attempts, timeout, t.lease, $2, active_key, idem_key, $1, t.output,
+			'ok', coalesce((select s.name from sessions s where s.id = $2), ''),
+			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, infra
+		from gone
+		full join `+from+` on t.job_id = gone.id
+		where coalesce(gone.id, 0) > 0
+		returning id, queue`, append([]any{now, p.session, oldest}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	done := make([]store.Succeeded, 0, len(p.rows))
+	for res.Next() {
+		s := store.Succeeded{Trigger: belfry.TriggerEnqueue}
+		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
+			return nil, err
+		}
+		i, _ := slices.BinarySearchFunc(p.rows, s.Ref.JobID, func(r packedSuccess, id int64) int { return cmp.Compare(r.JobID, id) })
+		s.Ref.Lease, s.ClaimedAt = p.rows[i].Lease, p.rows[i].ClaimedAt
+		done = append(done, s)
+	}
+	return done, res.Err()
+}
+
+// leave counts jobs out of their packs. A pack that was taken apart meanwhile
+// has left rows of leases.
+func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) error {
+	if len(done) == 0 {
+		return nil
+	}
+	var numbers, counts []int64
+	for _, s := range done {
+		i := slices.Index(numbers, s.Ref.Lease)
+		if i < 0 {
+			i = len(numbers)
+			numbers, counts = append(numbers, s.Ref.Lease), append(counts, 0)
+		}
+		counts[i]++
+	}
+	rows, err := tx.Query(ctx, `
+		update packs
+		set living = living - t.jobs
+		from unnest($1::bigint[], $2::bigint[]) as t (number, jobs)
+		where packs.number = t.number
+		returning packs.number, living`, numbers, counts)
+	if err != nil {
+		return err
+	}
+	var empty []int64
+	gone := numbers
+	for rows.Next() {
+		var number, living int64
+		if err := rows.Scan(&number, &living); err != nil {
+			rows.Close()
+			return err
+		}
+		gone = slices.DeleteFunc(slices.Clone(gone), func(n int64) bool { return n == number })
+		if living <= 0 {
+			empty = append(empty, number)
+		}
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if len(empty) > 0 {
+		if _, err := tx.Exec(ctx, `delete from packs where number = any ($1)`, empty); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var ids []int64
+	for _, s := range done {
+		if slices.Contains(gone, s.Ref.Lease) {
+			ids = append(ids, s.Ref.JobID)
+		}
+	}
+	_, err = tx.Exec(ctx, `
+		with freed as (delete from leases where job_id = any ($1) returning job_id, cancel_at)
+		update jobs_done
+		set cancel_at = freed.cancel_at -- somebody wanted it to end, which is why there was a row
+		from freed
+		where freed.cancel_at > 0 and id = freed.job_id and finished_at = $2 and id = any ($1)`, ids, now)
+	return err
+}
+
+// lockThere answers those whose jobs are there.
+func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.Success, error) {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.JobID
+	}
+	res, err := tx.Query(ctx, `select id from jobs where id = any ($1) order by id for update`, ids)
+	if err != nil {
+		return nil, err
+	}
+	there, err := scanNumbers(res)
+	return slices.DeleteFunc(rows, func(r store.Success) bool { return !slices.Contains(there, r.JobID) }), err
+}
+
+// succeedSingle is one statement. Each job's row is locked and, if that had to wait,
 // looked at again: is the lease that it was found by newer than the last that
 // ended? Whoever settled the attempt first has changed or removed that row.
 //
@@ -18,7 +259,10 @@ import (
 // from the batch, row by row, through the keys. Left to itself it may begin
 // with leases, which it remembers as empty, and was seen to take 300 ms in
 // place of 5.
-func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
 	from, args := d.Table(2, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		with ended as materialized (

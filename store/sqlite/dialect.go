@@ -46,6 +46,12 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 // Lease is nothing: the database is in this process, and a statement no journey.
 func (dialect) Lease([]store.Part, int) string { return "" }
 
+// Unpacked goes without saying.
+func (dialect) Unpacked(string) string { return "" }
+
+// Unpack has nothing to do: each lease has its row.
+func (dialect) Unpack(context.Context, store.Tx, store.Packed) error { return nil }
+
 // In unpacks a JSON array.
 func (dialect) In(column string, n int) string {
 	return fmt.Sprintf("%s in (select value from json_each($%d))", column, n)
