@@ -82,7 +82,7 @@ func (o Options) WithDefaults() Options {
 		o.Poll = time.Second
 	}
 	if o.PackFrom <= 0 {
-		o.PackFrom = 50
+		o.PackFrom = packFrom
 	}
 	if o.RingAgain == 0 {
 		o.RingAgain = 30 * time.Second

@@ -84,7 +84,7 @@ func newChaos(t *testing.T, o setting) *chaos {
 	if o.database == "sqlite" {
 		c.onSQLite(o)
 	} else {
-		c.onPostgreSQL()
+		c.onPostgreSQL(o)
 	}
 	c.history = filepath.Join(c.site.dir, "history")
 	for kind, why := range c.without {
@@ -112,7 +112,7 @@ func (c *chaos) onSQLite(o setting) {
 	c.site.env = append(c.site.env, env)
 }
 
-func (c *chaos) onPostgreSQL() {
+func (c *chaos) onPostgreSQL(o setting) {
 	fake, env := fakeTime(c.t)
 	c.clock = fake
 	c.server = pgtest.NewServer(c.t, pgtest.Options{Env: env, Settings: map[string]string{"max_connections": "60"}})
@@ -121,6 +121,10 @@ func (c *chaos) onPostgreSQL() {
 		c.moveToSmallDisk()
 	}
 	c.site = newSite(c.t, c.direct)
+	if o.long() && c.random.IntN(3) > 0 {
+		c.t.Log("each claim makes a pack")
+		c.site.program = packingBelfry(c.t)
+	}
 	for i := range []int{1, 2, 2, 3, 3}[c.random.IntN(5)] {
 		l := newLink(c.t, c.direct)
 		c.places = append(c.places, &place{id: string(rune('A' + i)), address: freePort(c.t), link: l})

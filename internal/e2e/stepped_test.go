@@ -60,28 +60,36 @@ func buildStepped(t testing.TB) (path, failed string) {
 	if strings.Count(string(text), nowReads) != 1 {
 		return "", "time.Now of " + runtime.Version() + " is not as this test knows it: adapt nowReads"
 	}
-	dir := filepath.Join(binDir, "stepped")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(library, "time.go"):    filepath.Join(dir, "time.go"),
-		filepath.Join(library, "stepped.go"): filepath.Join(dir, "stepped.go"),
-	}})
-	if err != nil {
-		return "", err.Error()
-	}
+	return buildOverlaid("stepped", map[string]string{
+		filepath.Join(library, "time.go"):    strings.Replace(string(text), nowReads, nowSteps, 1),
+		filepath.Join(library, "stepped.go"): steppedSource,
+	})
+}
+
+// buildOverlaid builds the program with other texts in place of some files.
+func buildOverlaid(name string, texts map[string]string) (path, failed string) {
+	dir := filepath.Join(binDir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err.Error()
 	}
-	for name, text := range map[string]string{
-		"time.go": strings.Replace(string(text), nowReads, nowSteps, 1), "stepped.go": steppedSource, "overlay.json": string(overlay),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	replace := map[string]string{}
+	for file, text := range texts {
+		replace[file] = filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(replace[file], []byte(text), 0o600); err != nil {
 			return "", err.Error()
 		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err.Error()
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		return "", err.Error()
 	}
 	path = filepath.Join(dir, "belfry")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", "build belfry with a clock that can be set: " + err.Error() + "\n" + string(out)
+		return "", "build belfry otherwise (" + name + "): " + err.Error() + "\n" + string(out)
 	}
 	return path, ""
 }

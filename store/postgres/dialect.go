@@ -42,7 +42,7 @@ func (dialect) Lease(parts []store.Part, n int) string {
 	return fmt.Sprintf(`
 		with %[1]s,
 		locked as materialized (
-			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(kind = 'func' and schedule_id = 0 and origin = 'enqueue') as plain
+			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(kind <> 'program' and schedule_id = 0 and origin = 'enqueue') as plain
 			from (%[2]s) as picked),
 		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0),
 		drawn as materialized (select nextval('ids_lease') as number from free having count(*) > 0),
