@@ -68,7 +68,8 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
 	}
 	out := make([]belfry.Finished, len(fs))
-	var checks, well, other []belfry.Finish
+	var checks, other []belfry.Finish
+	well := make([]belfry.Finish, 0, len(fs))
 	place := make(map[belfry.Ref]int, len(fs))
 	for i, f := range fs {
 		if err := f.Validate(); err != nil {
@@ -94,28 +95,27 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			return nil, err
 		}
 	}
+	settled := func(states map[belfry.Ref]belfry.JobState) {
+		for ref, state := range states {
+			out[place[ref]].Stale, out[place[ref]].State = false, state
+		}
+	}
 	c.gathers = true
-	settled, plain, err := c.settleChecks(checks)
+	judged, plain, err := c.settleChecks(checks)
 	if err != nil {
 		return nil, err
 	}
+	settled(judged)
 	succeeded, err := c.succeed(append(well, plain...))
 	if err != nil {
 		return nil, err
 	}
-	for ref, state := range succeeded {
-		settled[ref] = state
-	}
+	settled(succeeded)
 	ends, err := c.settleOther(other)
 	if err != nil {
 		return nil, err
 	}
-	for ref, state := range ends {
-		settled[ref] = state
-	}
-	for ref, state := range settled {
-		out[place[ref]].Stale, out[place[ref]].State = false, state
-	}
+	settled(ends)
 	if err := c.keepDetails(fs, out); err != nil {
 		return nil, err
 	}

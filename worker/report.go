@@ -42,7 +42,8 @@ type reporter struct {
 
 	mu      sync.Mutex
 	queue   []report
-	pending int // in queue and under way
+	spare   []report // of a batch that was answered, for the queue
+	pending int      // in queue and under way
 	wake    chan struct{}
 	empty   chan struct{} // closed while pending is 0
 	pause   patience.Backoff
@@ -132,8 +133,20 @@ func (r *reporter) take() []report {
 		n++
 	}
 	batch := r.queue[:n:n]
-	r.queue = r.queue[n:]
+	if r.queue = r.queue[n:]; len(r.queue) == 0 {
+		r.queue, r.spare = r.spare, nil
+	}
 	return batch
+}
+
+// reuse takes a batch back that nobody looks at any more.
+func (r *reporter) reuse(batch []report) {
+	clear(batch)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cap(batch) > cap(r.spare) && cap(batch) <= maxFinishes {
+		r.spare = batch[:0]
+	}
 }
 
 func (r *reporter) putBack(batch []report) {
@@ -149,6 +162,7 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 	case err == nil:
 		r.pause.Reset()
 		r.settle(batch, answers)
+		r.reuse(batch)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
 	case batch[0].left && belfry.CodeOf(err) == belfry.Forbidden:

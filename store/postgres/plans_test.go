@@ -26,6 +26,7 @@ func TestPlans(t *testing.T) {
 	st := openAt(t, dsn, postgres.Options{})
 	rec := &storetest.Recorder{DB: st.DB()}
 	st = store.New(rec, store.Options{})
+	packing := store.New(rec, store.Options{PackFrom: 1})
 	ctx := t.Context()
 	try := func(err error) {
 		t.Helper()
@@ -99,6 +100,26 @@ func TestPlans(t *testing.T) {
 				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError}[i%2]})
 			}
 			_, err := st.Finish(ctx, s.ID, fs)
+			return err
+		}},
+		{"claim a pack", []string{"jobs_ready"}, func() error {
+			if _, err := st.Enqueue(ctx, slices.Repeat([]belfry.NewJob{{Task: "t", Priority: new(100)}}, 50)); err != nil {
+				return err
+			}
+			c, err := packing.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 50}})
+			held = c.Jobs
+			return err
+		}},
+		{"list beside a pack", []string{"leases_pkey"}, func() error {
+			_, err := st.Jobs(ctx, belfry.JobFilter{States: belfry.JobStates[:4]})
+			return err
+		}},
+		{"finish a pack", []string{"jobs_pkey", "Full Join"}, func() error {
+			var fs []belfry.Finish
+			for _, j := range held {
+				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})
+			}
+			_, err := packing.Finish(ctx, s.ID, fs)
 			return err
 		}},
 		{"release", nil, func() error { _, err := st.ReleaseLost(ctx); return err }},

@@ -188,7 +188,7 @@ func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) 
 		update packs
 		set living = living - t.jobs
 		from unnest($1::bigint[], $2::bigint[]) as t (number, jobs)
-		where packs.number = t.number
+		where packs.number = t.number and packs.number = any ($1)
 		returning packs.number, living`, numbers, counts)
 	if err != nil {
 		return err
