@@ -128,8 +128,9 @@ type picking struct {
 	key    waterKey
 	from   mark
 	marked bool
-	// hopeful does not look into shared rows of leases, because behind a mark as
-	// good as none of the jobs is in one. What is picked is looked at again.
+	// hopeful does not look into shared rows of leases, and into no others for a
+	// large claim, because behind a mark as good as none of the jobs is leased.
+	// What is picked is looked at again.
 	hopeful bool
 	begun   time.Time
 	trip    time.Duration // to the database, before it looks
@@ -166,7 +167,10 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 // part is a walk through the index of ready jobs.
 func (c *change) part(p picking, more, limit string) string {
 	unleased := c.s.unleased()
-	if p.hopeful {
+	switch {
+	case p.hopeful && p.n >= c.s.opt.PackFrom:
+		unleased = "true"
+	case p.hopeful:
 		unleased = ownLeaseless
 	}
 	return selectReady + `
