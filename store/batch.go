@@ -32,12 +32,16 @@ func (b Batch) Cols() []Col { return b.cols }
 func (b Batch) Rows() any { return b.rows.Interface() }
 
 // Columns are the values column by column, each a []int64, []*int64, []string
-// or []*string.
+// or []*string. One in which every value is null is nil.
 func (b Batch) Columns() []any {
 	out := make([]any, len(b.cols))
 	for i, col := range b.cols {
 		optional := b.rows.Type().Elem().Field(i).Type.Kind() == reflect.Pointer
 		switch {
+		case optional && b.empty(i) && col.Text:
+			out[i] = []*string(nil)
+		case optional && b.empty(i):
+			out[i] = []*int64(nil)
 		case col.Text && optional:
 			out[i] = gather(b.rows, func(row reflect.Value) *string {
 				v, _ := row.Field(i).Interface().(*string)
@@ -58,6 +62,16 @@ func (b Batch) Columns() []any {
 		}
 	}
 	return out
+}
+
+// empty reports that a column is null throughout.
+func (b Batch) empty(column int) bool {
+	for i := range b.rows.Len() {
+		if !b.rows.Index(i).Field(column).IsNil() {
+			return false
+		}
+	}
+	return true
 }
 
 func gather[T any](rows reflect.Value, value func(row reflect.Value) T) []T {

@@ -72,7 +72,8 @@ func without(rows []store.Success, done []store.Succeeded) []store.Success {
 	return slices.DeleteFunc(slices.Clone(rows), func(r store.Success) bool { return refs[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] })
 }
 
-// packedSuccess is a success of a job in a pack, as a batch carries it.
+// packedSuccess is a success of a job in a pack, as a batch carries it. What is
+// null in all of them does not travel.
 type packedSuccess struct {
 	JobID     int64   `json:"job_id"`
 	Lease     int64   `json:"lease"`
@@ -80,8 +81,8 @@ type packedSuccess struct {
 	Output    *string `json:"output"`
 	StartedIn int64   `json:"started_in"`
 	ExitCode  *int    `json:"exit_code"`
-	Signal    string  `json:"signal"`
-	LogCut    int     `json:"log_cut"`
+	Signal    *string `json:"signal"`
+	LogCut    *int    `json:"log_cut"`
 }
 
 // packedSuccesses are those of one session.
@@ -120,10 +121,18 @@ func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []
 			k = len(packed)
 			packed = append(packed, packedSuccesses{session: p.session})
 		}
-		packed[k].rows = append(packed[k].rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
+		packed[k].rows = append(packed[k].rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, unless(r.Signal), unless(r.LogCut)})
 		packed[k].of = append(packed[k].of, r)
 	}
 	return packed, single, nil
+}
+
+// unless is null for the zero value.
+func unless[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
 }
 
 // succeedPacked needs no look at a lease: that a pack had the job was seen, a
@@ -147,7 +156,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 			schedule, schedule_id, generation, nominal, due_at, created_at, t.claimed_at, 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, t.lease, $2, active_key, idem_key, $1, t.output,
 			'ok', coalesce((select s.name from sessions s where s.id = $2), ''),
-			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, infra
+			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, coalesce(t.signal, ''), coalesce(t.log_cut, 0), infra
 		from gone
 		full join `+from+` on t.job_id = gone.id
 		where coalesce(gone.id, 0) > 0

@@ -92,9 +92,9 @@ func (c *batchCursor) Filter(_ int, _ string, vals []vtab.Value) error {
 	if !ok {
 		return fmt.Errorf("batch %v is not there", vals[0])
 	}
-	c.cols = cols.([]any) //nolint:forcetypeassert // only lend stores
-	if len(c.cols) > 0 {
-		c.rows = length(c.cols[0])
+	c.cols = cols.([]any)        //nolint:forcetypeassert // only lend stores
+	for _, col := range c.cols { // one that is null throughout has none
+		c.rows = max(c.rows, length(col))
 	}
 	return nil
 }
@@ -123,11 +123,11 @@ func (c *batchCursor) Column(i int) (vtab.Value, error) {
 	case []string:
 		return col[c.row], nil
 	case []*int64:
-		if col[c.row] != nil {
+		if col != nil && col[c.row] != nil {
 			return *col[c.row], nil
 		}
 	case []*string:
-		if col[c.row] != nil {
+		if col != nil && col[c.row] != nil {
 			return *col[c.row], nil
 		}
 	}
