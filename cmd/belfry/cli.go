@@ -29,7 +29,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil && !c.began {
 		err = c.usage(root, args, err)
 	}
-	report(stderr, err, c.colorOn(stderr))
+	report(stderr, c.nameToken(err), c.colorOn(stderr))
 	return exitCode(err)
 }
 
@@ -46,6 +46,7 @@ type cli struct {
 	stdinTaken bool               // a secret was read from there
 	join       string             // of a worker: its join token
 	loaded     *config.Loaded
+	tokenFile  string // that the token was taken from, though nobody named it
 }
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env []string) *cli {

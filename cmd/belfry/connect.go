@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (c *cli) connect(ctx context.Context, cmd *cobra.Command) (*conn, func() er
 }
 
 func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
-	token, err := clientToken(l)
+	token, err := c.clientToken(l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +113,7 @@ func (c *cli) open(ctx context.Context, l *config.Loaded) (*conn, func() error, 
 
 // clientToken is the token for the server. The file that a first start on this
 // machine left is for this machine only, and is never sent elsewhere.
-func clientToken(l *config.Loaded) (string, error) {
+func (c *cli) clientToken(l *config.Loaded) (string, error) {
 	if l.Token != "" {
 		return l.Token, nil
 	}
@@ -131,15 +132,17 @@ func clientToken(l *config.Loaded) (string, error) {
 	if token == "" && l.Given("token_file") {
 		return "", belfry.InvalidField("token_file", path, "does not exist or is empty", "give the file that holds the token")
 	}
-	if token == "" && !l.Given("token_file") {
-		if dir, err := os.UserConfigDir(); err == nil {
-			token, err = app.ReadToken(dir + "/belfry/token")
-			if err != nil {
+	if !l.Given("token_file") {
+		c.tokenFile = path
+		if user := userToken(); token == "" && user != "" {
+			if token, err = app.ReadToken(user); err != nil {
 				return "", err
 			}
+			c.tokenFile = user
 		}
 	}
 	if token == "" {
+		c.tokenFile = ""
 		e := belfry.Errorf(belfry.Unauthorized, "there is no token for %s: no %s here", l.ServerURL(), path).
 			WithHint("run this in the folder where belfry serve was started, or give --token-file or BELFRY_TOKEN")
 		if file := l.SQLitePath(); file != "" && exists(file) {
@@ -148,6 +151,30 @@ func clientToken(l *config.Loaded) (string, error) {
 		return "", e
 	}
 	return token, nil
+}
+
+// userToken is where a node without a file of its own keeps the token of this
+// machine's operator; empty: nowhere.
+func userToken() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "belfry", "token")
+}
+
+// nameToken says which file an unwelcome token came from, which nobody named: it
+// may be that of another server.
+func (c *cli) nameToken(err error) error {
+	var e *belfry.Error
+	if c.tokenFile == "" || !errors.As(err, &e) || e.Code != belfry.Unauthorized {
+		return err
+	}
+	hint := "the token of the server that answers, with --token-file or BELFRY_TOKEN: this one is from " + c.tokenFile
+	if other := userToken(); other != c.tokenFile && exists(other) {
+		hint += ", and there is one in " + other
+	}
+	return e.WithHint("%s", hint)
 }
 
 func isLocal(server string) bool {

@@ -117,12 +117,12 @@ func joinedPath(l *config.Loaded) (string, error) {
 // machine got when it joined, or one that it gets now.
 func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error) {
 	if l.Token != "" || l.Given("token_file") {
-		return clientToken(l)
+		return c.clientToken(l)
 	}
 	path, err := joinedPath(l)
 	if err != nil {
 		if c.join == "" {
-			return clientToken(l)
+			return c.clientToken(l)
 		}
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 		join = c.getenv("BELFRY_JOIN")
 	}
 	if join == "" {
-		return clientToken(l)
+		return c.clientToken(l)
 	}
 	secret, err := c.secret("--join", join)
 	if err != nil {
