@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -17,15 +18,15 @@ import (
 // one journey, one connection claims and one ends, and nothing else is done: no limits, no clock, no check of a lease, no
 // lock against whoever cancels, no handler. No queue can be faster on the same rows at the same durability.
 type Bare struct {
-	Name   string
-	PerJob bool // a row of lease for each job, and all indexes of Belfry's history, in place of one of each
-	Batch  int
+	Name  string
+	Whole bool // for many workers, which get whole jobs whose rows are locked meanwhile, and with Belfry's history
+	Batch int
 }
 
 // Bounds are those that Belfry is compared with. The batch is what a default worker comes to in a burn-down.
 var Bounds = []Bare{
 	{Name: "a lease for a batch, one index", Batch: 500},
-	{Name: "Belfry's rows and indexes", Batch: 500, PerJob: true},
+	{Name: "whole jobs, Belfry's history", Batch: 500, Whole: true},
 }
 
 // bareSchema holds one row for each claim, and finished jobs as Belfry keeps them.
@@ -38,28 +39,23 @@ const (
 	// barePick begins behind the last job of the claim before it.
 	barePick = `
 		with picked as materialized (
-			select id, task_id, timeout, input, ready_at
+			select id, ready_at, %s
 			from jobs
 			where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
 			order by priority desc, ready_at, id
-			limit $3),
-		leased as (`
-	bareLease = `
+			limit $3 %s),
+		leased as (
 			insert into bare_leases (number, session, jobs, deadline_at)
 			select $4, $5, array_agg(id), $6
 			from picked
 			having count(*) > 0)
-		select id, ready_at, task_id, input from picked`
-	bareLeasePerJob = `
-			insert into leases (job_id, number, session, claimed_at, deadline_at)
-			select id, $4, $5, $6::bigint, $6::bigint + timeout
-			from picked)
-		select id, ready_at, task_id, input from picked`
-	bareFree       = `delete from bare_leases where number = $1 and $2::bigint[] is not null`
-	bareFreePerJob = `delete from leases where $1::bigint > 0 and job_id = any($2)`
-	bareMove       = `
+		select * from picked`
+	// bareWhole is what else a worker is told of its job.
+	bareWhole = `namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
+		generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key`
+	bareMove = `
 		with gone as (delete from jobs where id = any($2) returning *),
-		freed as (%s)
+		freed as (delete from bare_leases where number = $1)
 		insert into %s (%s)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, $4::bigint, 0,
@@ -133,9 +129,9 @@ func (s *Site) connected(ctx context.Context, fn func(conn *pgx.Conn) error) err
 }
 
 func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- claimed) error {
-	query := barePick + bareLease
-	if b.PerJob {
-		query = barePick + bareLeasePerJob
+	query := fmt.Sprintf(barePick, "task_id, input", "")
+	if b.Whole {
+		query = fmt.Sprintf(barePick, bareWhole, "for update skip locked")
 	}
 	var readyAt, id int64 // of the last job before
 	for number := int64(1); n > 0; number++ {
@@ -144,12 +140,12 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 			return err
 		}
 		batch := claimed{number: number, ids: make([]int64, 0, b.Batch)}
-		var task int64
-		var input *string
-		_, err = pgx.ForEachRow(rows, []any{&id, &readyAt, &task, &input}, func() error {
+		for rows.Next() {
+			values := rows.RawValues() // as they came: nobody needs more of them here
+			id, readyAt = int64(binary.BigEndian.Uint64(values[0])), int64(binary.BigEndian.Uint64(values[1]))
 			batch.ids = append(batch.ids, id)
-			return nil
-		})
+		}
+		err = rows.Err()
 		if err == nil && len(batch.ids) == 0 {
 			err = fmt.Errorf("%d jobs are missing", n)
 		}
@@ -167,9 +163,9 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 }
 
 func (b Bare) end(ctx context.Context, conn *pgx.Conn, batches <-chan claimed) error {
-	query := fmt.Sprintf(bareMove, bareFree, "bare_done", store.DoneColumns)
-	if b.PerJob {
-		query = fmt.Sprintf(bareMove, bareFreePerJob, "jobs_done", store.DoneColumns)
+	query := fmt.Sprintf(bareMove, "bare_done", store.DoneColumns)
+	if b.Whole {
+		query = fmt.Sprintf(bareMove, "jobs_done", store.DoneColumns)
 	}
 	var now int64
 	if err := conn.QueryRow(ctx, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint").Scan(&now); err != nil {
