@@ -104,7 +104,6 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				out, err = c.leaseAtOnce(session, q, p)
 				return err
 			}
-			p.hopeful = false
 			found, err := c.walk(p)
 			if err != nil {
 				return err

@@ -149,9 +149,9 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 			at    func(jobRow) time.Time
 		}{
 			{selectLive + ` where id > $1 order by id`, []any{from.job}, func(j jobRow) { to.job = j.ID }, func(j jobRow) time.Time { return j.CreatedAt }},
-			{selectLeased + ` from running cross join jobs where id = job_id and (number, job_id) > ($1, $2) order by number, job_id`, []any{from.lease, from.leaseJob},
+			{selectLeased + ` from running cross join jobs where id = job_id and number >= $1 and (number, job_id) > ($1, $2) order by number, job_id`, []any{from.lease, from.leaseJob},
 				func(j jobRow) { to.lease, to.leaseJob = j.Lease, j.ID }, func(j jobRow) time.Time { return j.ClaimedAt }},
-			// The first condition says nothing new, but partitions go by it.
+			// The first condition says nothing new, but partitions go by it, and packs above.
 			{selectDone + ` where finished_at >= $1 and (finished_at, id) > ($1, $2) order by finished_at, id`, []any{from.done, from.doneJob},
 				func(j jobRow) { to.done, to.doneJob = micros(j.FinishedAt), j.ID }, func(j jobRow) time.Time { return j.FinishedAt }},
 		} {

@@ -54,7 +54,7 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 			insert into logs (job_id, lease, attempt, seq, stream, at, text)
 			select t.job_id, t.lease, (select attempt + 1 from jobs where id = t.job_id), t.seq, t.stream, t.at, t.text
 			from `+from+`
-			where (select session from running where job_id = t.job_id and number = t.lease) = $1
+			where (select session from live where id = t.job_id and number = t.lease) = $1
 			and not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
 			order by t.job_id, t.seq`, append([]any{session}, args...)...)
 		c.wake(topicJobs)

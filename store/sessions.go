@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -242,7 +243,11 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 	if len(never) > 0 {
 		c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
-	_, err = c.settleOther(append(late, never...))
+	if _, err = c.settleOther(append(late, never...)); err != nil || len(never) == 0 {
+		return err
+	}
+	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
+	_, err = c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1)+` and (select id from jobs where id = job_id) is null`, c.sql.List(jobIDs(never)))
 	return err
 }
 
@@ -381,7 +386,8 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 	if err != nil {
 		return 0, err
 	}
-	if len(refs) < releaseBatch {
+	last := len(refs) < releaseBatch
+	if last {
 		if _, err := c.tx.Exec(c.ctx, `update sessions set settled = 1 where id = $1`, session); err != nil {
 			return 0, err
 		}
@@ -391,6 +397,9 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 		fs[i] = belfry.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
 	settled, err := c.settleOther(fs)
+	if err == nil && last { // a pack may say that it has more in it than it has
+		err = c.sql.Unpack(c.ctx, c.tx, Packed{Session: session, Before: math.MaxInt64})
+	}
 	return len(settled), err
 }
 

@@ -128,9 +128,8 @@ type picking struct {
 	key    waterKey
 	from   mark
 	marked bool
-	// hopeful does not look into shared rows of leases, and into no others for a
-	// large claim, because behind a mark as good as none of the jobs is leased.
-	// What is picked is looked at again.
+	// hopeful does not look into packs for what comes behind the mark: as good as
+	// none of these jobs is in one. What is picked is looked at again.
 	hopeful bool
 	begun   time.Time
 	trip    time.Duration // to the database, before it looks
@@ -166,13 +165,10 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 
 // part is a walk through the index of ready jobs.
 func (c *change) part(p picking, more, limit string) string {
-	unleased := c.s.unleased()
-	switch {
-	case p.hopeful && p.n >= c.s.opt.PackFrom:
-		unleased = "true"
-	case p.hopeful:
-		unleased = ownLeaseless
-	}
+	return c.partOf(p, c.s.unleased(), more, limit)
+}
+
+func (c *change) partOf(p picking, unleased, more, limit string) string {
 	return selectReady + `
 		where state = 'ready' and ` + unleased + ` and ` + p.cond.sql() + more + `
 		order by priority desc, ready_at, id
@@ -218,9 +214,13 @@ func (c *change) parts(p picking) (parts []Part, args []any) {
 		return []Part{{"everywhere", c.part(p, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
+	unleased := c.s.unleased()
+	if p.hopeful {
+		unleased = ownLeaseless
+	}
 	return []Part{
 		{"higher", c.part(p, higher, limit)},
-		{"same", c.part(p, same, limit+` - (select count(*) from higher)`)},
+		{"same", c.partOf(p, unleased, same, limit+` - (select count(*) from higher)`)},
 		{"lower", c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
 	}, append(args, p.from.priority, p.from.readyAt, p.from.id)
 }

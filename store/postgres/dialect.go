@@ -11,7 +11,9 @@ import (
 // Dialect is what PostgreSQL says differently.
 func (db *DB) Dialect() store.Dialect { return dialect{} }
 
-type dialect struct{}
+type dialect struct {
+	adopted bool // in a transaction of somebody else
+}
 
 // Table unpacks one array for each column.
 func (dialect) Table(n int, alias string, b store.Batch) (from string, args []any) {

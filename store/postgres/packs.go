@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/belfry-run/belfry/store"
 )
@@ -32,22 +34,27 @@ func scanPacks(rows store.Rows) (all []pack, err error) {
 	return all, rows.Err()
 }
 
-const selectPacks = `select number, session, claimed_at, jobs from packs`
-
-// packsOf are those that were made with one of some jobs.
-func packsOf(ctx context.Context, tx store.Tx, jobs []int64) ([]pack, error) {
-	rows, err := tx.Query(ctx, selectPacks+` where last_job >= $1 and first_job <= $2`, slices.Min(jobs), slices.Max(jobs))
+// packsWith reads packs, and of their jobs those among some. Of many jobs the
+// lists are looked into here, and of few where they lie.
+func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args ...any) ([]pack, error) {
+	list := `jobs`
+	if len(jobs) < fewSuccesses {
+		args = append(args, jobs)
+		list = fmt.Sprintf(`array(select t.id from unnest($%d::bigint[]) as t (id) where t.id = any (packs.jobs) order by t.id)`, len(args))
+	}
+	rows, err := tx.Query(ctx, `select number, session, claimed_at, `+list+` from packs where `+cond, args...)
 	if err != nil {
 		return nil, err
 	}
-	near, err := scanPacks(rows)
-	return slices.DeleteFunc(near, func(p pack) bool { return !slices.ContainsFunc(jobs, p.has) }), err
+	all, err := scanPacks(rows)
+	return slices.DeleteFunc(all, func(p pack) bool { return !slices.ContainsFunc(jobs, p.has) }), err
 }
 
-// Unpacked compares with all that was ever in a pack that is there. Those that
-// have succeeded since are in nobody's way.
+// Unpacked looks, for a job, at the packs in whose reach it lies. Written as a
+// value it cannot be planned as one look at all that is in packs, whose number
+// the planner has no idea of.
 func (dialect) Unpacked(column string) string {
-	return " and " + column + " not in (select unnest(jobs) from packs)"
+	return strings.ReplaceAll(" and (select p.number from packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
 }
 
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row
@@ -56,18 +63,25 @@ func (dialect) Unpacked(column string) string {
 //
 // The packs are locked by a statement of their own, and what is in them is
 // looked at by the next: a success that had to be waited for has removed its
-// jobs by then, and one that waits for us finds the pack gone and the rows in
-// its place. So locks are taken in this order everywhere: jobs, packs, leases.
+// jobs by then, and one that waits for us finds its pack as we left it. So locks
+// are taken in this order everywhere: jobs, packs, leases.
+//
+// Jobs whose rows somebody else holds stay in the pack, which nobody waits for:
+// whoever holds them may be about to remove them, in a transaction that is not
+// ours and may last (see [dialect.leave]), and a row of leases made now would
+// outlive its job.
 func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	query, args := `select number from packs`, []any(nil)
 	switch {
-	case w.Session != "":
-		query, args = query+` where session = $1 and claimed_at < $2`, []any{w.Session, w.Before}
-	case !w.All:
+	case w.Session != "": // by who keeps house, and need not wait for anybody
+		query, args = query+` where session = $1 and claimed_at < $2 order by number for update skip locked`, []any{w.Session, w.Before}
+	case w.All:
+		query += ` order by number for update`
+	default:
 		if len(w.Jobs) == 0 {
 			return nil
 		}
-		packs, err := packsOf(ctx, tx, w.Jobs)
+		packs, err := packsWith(ctx, tx, w.Jobs, `last_job >= $1 and first_job <= $2`, slices.Min(w.Jobs), slices.Max(w.Jobs))
 		if err != nil || len(packs) == 0 {
 			return err
 		}
@@ -75,9 +89,9 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 		for i, p := range packs {
 			numbers[i] = p.number
 		}
-		query, args = query+` where number = any ($1)`, []any{numbers}
+		query, args = query+` where number = any ($1) order by number for update`, []any{numbers}
 	}
-	rows, err := tx.Query(ctx, query+` order by number for update`, args...)
+	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -85,12 +99,37 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	if err != nil || len(numbers) == 0 {
 		return err
 	}
-	_, err = tx.Exec(ctx, `
-		with gone as (delete from packs where number = any ($1))
+	// A job whose lease is there in both forms was claimed by a program that knows nothing of packs.
+	if _, err = tx.Exec(ctx, `
+		with free as materialized (
+			select j.id
+			from packs p
+			cross join lateral unnest(p.jobs) as u (id)
+			cross join lateral (select id from jobs where id = u.id for key share skip locked) j
+			where p.number = any ($1))
 		insert into leases (job_id, number, session, claimed_at, deadline_at)
 		select job_id, number, session, claimed_at, deadline_at
 		from packed
-		where number = any ($1)`, numbers)
+		where number = any ($1) and job_id in (select id from free)
+		on conflict (job_id) do nothing`, numbers); err != nil {
+		return err
+	}
+	// What is left of a list are jobs that somebody holds, or that are gone.
+	if _, err = tx.Exec(ctx, `
+		update packs
+		set jobs = held.jobs, living = array_length(held.jobs, 1)
+		from (
+			select number, array_agg(job_id order by job_id) as jobs
+			from packed
+			where number = any ($1) and (select l.number from leases l where l.job_id = packed.job_id) is null
+			group by number) held
+		where packs.number = held.number`, numbers); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		delete from packs
+		where number = any ($1) and not exists (
+			select from packed where packed.number = packs.number and (select l.number from leases l where l.job_id = packed.job_id) is null)`, numbers)
 	return err
 }
 

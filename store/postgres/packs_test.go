@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -353,5 +354,140 @@ func TestUnleasedSeesWhatWasCommittedMeanwhile(t *testing.T) {
 	var volatile string
 	if err := p.st.DB().(*postgres.DB).Pool().QueryRow(t.Context(), `select provolatile::text from pg_proc where proname = 'unleased'`).Scan(&volatile); err != nil || volatile != "v" {
 		t.Errorf("it is %q, and looks as its caller does, %v", volatile, err)
+	}
+}
+
+// meddler is a database in which something happens before a statement.
+type meddler struct {
+	*postgres.DB
+	before func(query string)
+}
+
+func (m meddler) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
+	return m.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(meddled{tx, m.before}, at) })
+}
+
+type meddled struct {
+	store.Tx
+	before func(query string)
+}
+
+func (m meddled) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	m.before(query)
+	return m.Tx.Query(ctx, query, args...)
+}
+
+// A few successes are looked for among the rows of leases first, and then in
+// packs. One whose pack is taken apart in between is good.
+func TestAPackThatIsTakenApartBetweenTwoLooksHidesNobody(t *testing.T) {
+	t.Parallel()
+	for _, jobs := range []int{3, 60} {
+		p := newPacking(t, jobs)
+		exec, commit := p.begin()
+		done := false
+		p.st = store.New(meddler{p.st.DB().(*postgres.DB), func(query string) {
+			if !done && strings.Contains(query, "from packs where number") {
+				done = true
+				exec(takenApart, p.lease)
+				commit()
+			}
+		}}, store.Options{Clock: p.clock.Now})
+		fs := make([]belfry.Finish, len(p.jobs))
+		for i, id := range p.jobs {
+			fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: id, Lease: p.lease}, Outcome: belfry.OutcomeOK}
+		}
+		out, err := p.st.Finish(t.Context(), p.session, fs)
+		if err != nil || !done {
+			t.Fatal(done, err)
+		}
+		for _, f := range out {
+			if f.Stale {
+				t.Errorf("of %d: %+v", jobs, f)
+			}
+		}
+	}
+}
+
+// Of two successes of a job, under a lease that ended and under the one it has
+// in a pack, the second counts.
+func TestTheLeaseInAPackCountsBesideAnOlderOne(t *testing.T) {
+	t.Parallel()
+	for _, jobs := range []int{3, 60} {
+		p := newPacking(t, jobs)
+		old := p.lease
+		p.finish(belfry.OutcomeHandedBack, p.jobs...)
+		c, err := p.st.Claim(t.Context(), belfry.ClaimRequest{Session: p.session, Want: map[string]int{"default": jobs}})
+		if err != nil || len(c.Jobs) != jobs {
+			t.Fatal(len(c.Jobs), err)
+		}
+		p.holds(1, 0)
+		var fs []belfry.Finish
+		for _, id := range p.jobs {
+			for _, lease := range []int64{old, c.Lease} {
+				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: id, Lease: lease}, Outcome: belfry.OutcomeOK})
+			}
+		}
+		out, err := p.st.Finish(t.Context(), p.session, fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range out {
+			if f.Stale != (f.Ref.Lease == old) {
+				t.Errorf("of %d: %+v", jobs, f)
+			}
+		}
+		p.holds(0, 0)
+	}
+}
+
+// A handler that settles its job in a transaction of its own may take its time:
+// those of the same claim do not wait for it, nor does their session.
+func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
+		p := newPacking(t, 60)
+		pool := p.st.DB().(*postgres.DB).Pool()
+		tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), "select"); err != nil { // its view is from here on
+			t.Fatal(err)
+		}
+		finish := func(i int) {
+			t.Helper()
+			if _, err := p.st.FinishTx(t.Context(), tx, belfry.Finish{Ref: belfry.Ref{JobID: p.jobs[i], Lease: p.lease}, Outcome: belfry.OutcomeOK}); err != nil {
+				t.Fatalf("%s: %v", level, err)
+			}
+		}
+		finish(0)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := p.st.Finish(ctx, p.session, []belfry.Finish{{Ref: belfry.Ref{JobID: p.jobs[1], Lease: p.lease}, Outcome: belfry.OutcomeOK}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.st.CancelJobs(ctx, "default", belfry.Selection{IDs: p.jobs[2:3]}); err != nil {
+			t.Fatal(err)
+		}
+		p.clock.Move(belfry.ClaimSettled + time.Second)
+		var held []belfry.Ref
+		for _, id := range p.jobs {
+			held = append(held, belfry.Ref{JobID: id, Lease: p.lease})
+		}
+		if _, err := p.st.Renew(ctx, p.session, held); err != nil {
+			t.Fatal(err)
+		}
+		finish(59) // whose lease has a row by now, which the older view does not see
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatalf("%s: %v", level, err)
+		}
+		p.clock.Move(belfry.ClaimSettled + time.Second)
+		if _, err := p.st.Renew(ctx, p.session, held[2:59]); err != nil {
+			t.Fatal(err)
+		}
+		p.holds(0, 57)
+		if n := number(t, p.st, "select count(*) from jobs_done where state = 'succeeded'"); n != 3 {
+			t.Errorf("%s: %d have succeeded", level, n)
+		}
 	}
 }

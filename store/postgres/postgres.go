@@ -357,10 +357,10 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
 	if db.clock != nil {
-		return h, dialect{}, db.clock(), nil
+		return h, dialect{adopted: true}, db.clock(), nil
 	}
 	now, err := clockOf(ctx, h, adoptSQL)
-	return h, dialect{}, now, err
+	return h, dialect{adopted: true}, now, err
 }
 
 func clockOf(ctx context.Context, tx store.Tx, query string) (time.Time, error) {

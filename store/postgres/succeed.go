@@ -16,8 +16,7 @@ const fewSuccesses = 20
 // Succeed ends jobs that are leased in a pack by one statement, and others by
 // another. Packs are locked when all jobs are: see [dialect.Unpack].
 func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
-	few := len(rows) < fewSuccesses
-	if few {
+	if len(rows) < fewSuccesses {
 		if done, err = d.succeedSingle(ctx, tx, rows, now); err != nil || len(done) == len(rows) {
 			return done, err
 		}
@@ -27,11 +26,17 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 	if err != nil {
 		return nil, err
 	}
-	if !few {
-		if done, err = d.succeedSingle(ctx, tx, single, now); err != nil {
+	if len(packed) > 0 && len(packed)+len(single) > 1 { // each kind locks its jobs in order, and not both together
+		if _, err := lockThere(ctx, tx, rows); err != nil {
 			return nil, err
 		}
 	}
+	// Few were looked for before, but a pack may have been taken apart since.
+	ended, err := d.succeedSingle(ctx, tx, single, now)
+	if err != nil {
+		return nil, err
+	}
+	done = append(done, ended...)
 	var inPacks []store.Succeeded
 	var left []store.Success
 	for _, p := range packed {
@@ -49,18 +54,22 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 		}
 	}
 	done = append(done, inPacks...)
-	if err := leave(ctx, tx, inPacks, now); err != nil || len(left) == 0 {
+	if err := d.leave(ctx, tx, inPacks, now); err != nil || len(left) == 0 {
 		return done, err
 	}
-	ids := make([]int64, len(left))
-	for i, r := range left {
-		ids[i] = r.JobID
-	}
-	if err := d.Unpack(ctx, tx, store.Packed{Jobs: ids}); err != nil {
+	if err := d.Unpack(ctx, tx, store.Packed{Jobs: idsOf(left)}); err != nil {
 		return nil, err
 	}
-	ended, err := d.succeedSingle(ctx, tx, left, now)
+	ended, err = d.succeedSingle(ctx, tx, left, now)
 	return append(done, ended...), err
+}
+
+func idsOf(rows []store.Success) []int64 {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.JobID
+	}
+	return ids
 }
 
 // without leaves out what is done.
@@ -100,21 +109,18 @@ func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []
 			numbers = append(numbers, r.Lease)
 		}
 	}
-	res, err := tx.Query(ctx, selectPacks+` where number = any ($1)`, numbers)
-	if err != nil {
-		return nil, nil, err
-	}
-	packs, err := scanPacks(res)
+	packs, err := packsWith(ctx, tx, idsOf(rows), `number = any ($1)`, numbers)
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
-	for n, r := range rows {
+	last := int64(0) // of those in packs
+	for _, r := range rows {
 		i := slices.IndexFunc(packs, func(p pack) bool { return p.number == r.Lease })
-		twice := n > 0 && rows[n-1].JobID == r.JobID // under two leases: at most one of them is good
-		if i < 0 || twice || !packs[i].has(r.JobID) {
+		if i < 0 || last == r.JobID || !packs[i].has(r.JobID) {
 			single = append(single, r)
 			continue
 		}
+		last = r.JobID
 		p := packs[i]
 		k := slices.IndexFunc(packed, func(s packedSuccesses) bool { return s.session == p.session })
 		if k < 0 {
@@ -179,8 +185,12 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 }
 
 // leave counts jobs out of their packs. A pack that was taken apart meanwhile
-// has left rows of leases.
-func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) error {
+// may have left rows of leases.
+//
+// A transaction that is not ours counts nobody out: it may last, and all others
+// that end a job of the claim would wait for it. The next renewal finds the pack
+// with less in it than it says.
+func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) error {
 	if len(done) == 0 {
 		return nil
 	}
@@ -193,12 +203,21 @@ func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) 
 		}
 		counts[i]++
 	}
+	if d.adopted {
+		return unlease(ctx, tx, done, numbers, now)
+	}
 	rows, err := tx.Query(ctx, `
 		update packs
-		set living = living - t.jobs
-		from unnest($1::bigint[], $2::bigint[]) as t (number, jobs)
-		where packs.number = t.number and packs.number = any ($1)
-		returning packs.number, living`, numbers, counts)
+		set living = packs.living - locked.jobs
+		from (
+			select p.number, t.jobs
+			from packs p
+			join unnest($1::bigint[], $2::bigint[]) as t (number, jobs) on t.number = p.number
+			where p.number = any ($1)
+			order by p.number
+			for update of p) locked
+		where packs.number = locked.number and packs.number = any ($1)
+		returning packs.number, packs.living`, numbers, counts)
 	if err != nil {
 		return err
 	}
@@ -227,13 +246,18 @@ func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) 
 	if len(gone) == 0 {
 		return nil
 	}
+	return unlease(ctx, tx, done, gone, now)
+}
+
+// unlease removes the rows that leases of some numbers have by now.
+func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers []int64, now int64) error {
 	var ids []int64
 	for _, s := range done {
-		if slices.Contains(gone, s.Ref.Lease) {
+		if slices.Contains(numbers, s.Ref.Lease) {
 			ids = append(ids, s.Ref.JobID)
 		}
 	}
-	_, err = tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, `
 		with freed as (delete from leases where job_id = any ($1) returning job_id, cancel_at)
 		update jobs_done
 		set cancel_at = freed.cancel_at -- somebody wanted it to end, which is why there was a row
@@ -244,11 +268,7 @@ func leave(ctx context.Context, tx store.Tx, done []store.Succeeded, now int64) 
 
 // lockThere answers those whose jobs are there.
 func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.Success, error) {
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.JobID
-	}
-	res, err := tx.Query(ctx, `select id from jobs where id = any ($1) order by id for update`, ids)
+	res, err := tx.Query(ctx, `select id from jobs where id = any ($1) order by id for update`, idsOf(rows))
 	if err != nil {
 		return nil, err
 	}

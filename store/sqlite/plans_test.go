@@ -108,7 +108,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Renew(ctx, s.ID, nil)
 			return err
 		}},
-		{"append", []string{"logs_job", "leases USING PRIMARY KEY (job_id=?)", "jobs USING INTEGER PRIMARY KEY"}, nil, func() error {
+		{"append", []string{"logs_job", "l USING PRIMARY KEY (job_id=?) LEFT-JOIN", "jobs USING INTEGER PRIMARY KEY"}, nil, func() error {
 			return st.Append(ctx, s.ID, []belfry.LogPiece{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Stream: belfry.Log, At: clock.Now(), Text: "x"}})
 		}},
 		{"finish", nil, nil, func() error {
