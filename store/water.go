@@ -128,8 +128,10 @@ type picking struct {
 	key    waterKey
 	from   mark
 	marked bool
-	// hopeful does not look into packs for what comes behind the mark: as good as
-	// none of these jobs is in one. What is picked is looked at again.
+	// hopeful does not look into packs for what comes behind the mark, if that is
+	// the place of the last job that was claimed: as good as none of these jobs is
+	// in one. What is picked is looked at again. A mark that lags behind the last
+	// claim, because of a transaction that stays open, has those in packs behind it.
 	hopeful bool
 	begun   time.Time
 	trip    time.Duration // to the database, before it looks
@@ -140,7 +142,7 @@ func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n in
 	cond.and("queue = ?", q.Name)
 	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.begun)}
 	p.from, p.marked = c.s.water.begin(p.key, c.now)
-	p.hopeful = p.marked
+	p.hopeful = p.marked && p.from.id > 0
 	return p
 }
 
@@ -214,9 +216,9 @@ func (c *change) parts(p picking) (parts []Part, args []any) {
 		return []Part{{"everywhere", c.part(p, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
-	unleased := c.s.unleased()
-	if p.hopeful {
-		unleased = ownLeaseless
+	unleased := ownLeaseless
+	if !p.hopeful { // what is ready since the mark cannot have been claimed before it
+		unleased += c.sql.UnpackedSince("id", next+2)
 	}
 	return []Part{
 		{"higher", c.part(p, higher, limit)},

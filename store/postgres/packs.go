@@ -57,6 +57,14 @@ func (dialect) Unpacked(column string) string {
 	return strings.ReplaceAll(" and (select p.number from packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
 }
 
+// UnpackedSince takes them all together: no more than a few packs are there at a
+// time, and an index leads past those that a long transaction elsewhere keeps
+// from being removed. Ten seconds are for transactions that read the clock and
+// then waited.
+func (dialect) UnpackedSince(column string, n int) string {
+	return fmt.Sprintf(" and %s not in (select unnest(jobs) from packs where claimed_at >= $%d::bigint - 10000000)", column, n)
+}
+
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row
 // of leases each. Whoever calls it for some jobs has their rows locked, so that
 // none of them comes into another pack meanwhile.

@@ -16,6 +16,7 @@ create table packs (
 
 create index packs_session on packs (session);
 create index packs_reach on packs (last_job);
+create index packs_claimed on packs (claimed_at);
 
 -- Beside the row, and as it is: the count changes often, the list never.
 alter table packs alter column jobs set storage external;
