@@ -62,9 +62,9 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 // is written as a value, because that can only be planned as a look-up by key.
 func (s *Store) unleased() string { return ownLeaseless + s.sql.Unpacked("id") }
 
-// readyIn are the ready jobs of a queue.
+// readyIn are the ready jobs of a queue that nobody has leased.
 func (s *Store) readyIn() string {
-	return ` from jobs where queue = $1 and state = 'ready' and ` + s.unleased()
+	return ` from jobs where queue = $1 and state = 'ready' and ` + ownLeaseless + s.sql.UnpackedSince("id", "0")
 }
 
 // ownLeaseless is the condition that a job has no row of leases of its own.

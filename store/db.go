@@ -85,8 +85,8 @@ type Dialect interface {
 	// those that share a row. Empty where none do.
 	Unpacked(column string) string
 	// UnpackedSince is the same for many jobs in a row, of leases that were given
-	// at or after the instant in parameter n.
-	UnpackedSince(column string, n int) string
+	// at an instant, which is a parameter or 0, or after it.
+	UnpackedSince(column, instant string) string
 	// Unpack gives a row each to leases that share one, before anything but a
 	// success comes to one of their jobs. Nothing to do where no leases share one.
 	Unpack(ctx context.Context, tx Tx, w Packed) error

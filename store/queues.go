@@ -183,8 +183,8 @@ func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.Q
 	stats := belfry.QueueStats{Queue: q}
 	for from, n := range map[string]*int{
 		s.readyIn(): &stats.Ready,
-		` from jobs where queue = $1 and state = 'scheduled'`:            &stats.Scheduled,
-		` from running cross join jobs where id = job_id and queue = $1`: &stats.Running,
+		` from jobs where queue = $1 and state = 'scheduled'`:                 &stats.Scheduled,
+		` from running where (select queue from jobs where id = job_id) = $1`: &stats.Running,
 	} {
 		count, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 			select count(*)

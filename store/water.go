@@ -218,7 +218,7 @@ func (c *change) parts(p picking) (parts []Part, args []any) {
 	higher, same, lower := ranges(next + 1)
 	unleased := ownLeaseless
 	if !p.hopeful { // what is ready since the mark cannot have been claimed before it
-		unleased += c.sql.UnpackedSince("id", next+2)
+		unleased += c.sql.UnpackedSince("id", placeholder(next+2))
 	}
 	return []Part{
 		{"higher", c.part(p, higher, limit)},

@@ -61,8 +61,8 @@ func (dialect) Unpacked(column string) string {
 // time, and an index leads past those that a long transaction elsewhere keeps
 // from being removed. Ten seconds are for transactions that read the clock and
 // then waited.
-func (dialect) UnpackedSince(column string, n int) string {
-	return fmt.Sprintf(" and %s not in (select unnest(jobs) from packs where claimed_at >= $%d::bigint - 10000000)", column, n)
+func (dialect) UnpackedSince(column, instant string) string {
+	return fmt.Sprintf(" and %s not in (select unnest(jobs) from packs where claimed_at >= %s::bigint - 10000000)", column, instant)
 }
 
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row

@@ -50,7 +50,7 @@ func (dialect) Lease([]store.Part, int) string { return "" }
 func (dialect) Unpacked(string) string { return "" }
 
 // UnpackedSince goes without saying.
-func (dialect) UnpackedSince(string, int) string { return "" }
+func (dialect) UnpackedSince(string, string) string { return "" }
 
 // Unpack has nothing to do: each lease has its row.
 func (dialect) Unpack(context.Context, store.Tx, store.Packed) error { return nil }
