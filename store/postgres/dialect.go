@@ -90,14 +90,5 @@ func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	ids := make([]int64, 0, n)
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return scanNumbers(rows)
 }

@@ -255,19 +255,29 @@ func TestAPackThatWasWaitedForIsTakenApartAsItIsThen(t *testing.T) {
 	p.holds(0, 59)
 }
 
+// finishedAround lets all jobs succeed while somebody holds one of them, who
+// takes the pack apart when it has been read, and does more.
+func (p *packing) finishedAround(job int64, more func(exec func(string, ...any))) (stale int) {
+	p.Helper()
+	exec, commit := p.begin()
+	exec(`select from jobs where id = $1 for update`, job)
+	ended := make(chan int, 1)
+	go func() { ended <- p.finish(belfry.OutcomeOK, p.jobs...) }()
+	p.waits()
+	exec(takenApart, p.lease)
+	more(exec)
+	commit()
+	return <-ended
+}
+
 // A cancel that came before a success is in the record, however close.
 func TestASuccessKnowsOfTheCancelBeforeIt(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
-	exec, commit := p.begin()
-	exec(`select from jobs where id = $1 for update`, p.jobs[3])
-	ended := make(chan int, 1)
-	go func() { ended <- p.finish(belfry.OutcomeOK, p.jobs...) }()
-	p.waits() // it has read the pack
-	exec(takenApart, p.lease)
-	exec(`update leases set cancel_at = 77 where job_id = $1`, p.jobs[3])
-	commit()
-	if stale := <-ended; stale != 0 {
+	stale := p.finishedAround(p.jobs[3], func(exec func(string, ...any)) {
+		exec(`update leases set cancel_at = 77 where job_id = $1`, p.jobs[3])
+	})
+	if stale != 0 {
 		t.Errorf("%d are stale", stale)
 	}
 	p.holds(0, 0)
@@ -281,16 +291,11 @@ func TestASuccessKnowsOfTheCancelBeforeIt(t *testing.T) {
 func TestASuccessOfAJobThatWasPutBackMeanwhileIsStale(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
-	exec, commit := p.begin()
-	exec(`select from jobs where id = $1 for update`, p.jobs[3])
-	ended := make(chan int, 1)
-	go func() { ended <- p.finish(belfry.OutcomeOK, p.jobs...) }()
-	p.waits()
-	exec(takenApart, p.lease)
-	exec(`update jobs set lease = $2, attempt = 1 where id = $1`, p.jobs[3], p.lease)
-	exec(`delete from leases where job_id = $1`, p.jobs[3])
-	commit()
-	if stale := <-ended; stale != 1 {
+	stale := p.finishedAround(p.jobs[3], func(exec func(string, ...any)) {
+		exec(`update jobs set lease = $2, attempt = 1 where id = $1`, p.jobs[3], p.lease)
+		exec(`delete from leases where job_id = $1`, p.jobs[3])
+	})
+	if stale != 1 {
 		t.Errorf("%d are stale", stale)
 	}
 	p.holds(0, 0)
