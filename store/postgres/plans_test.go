@@ -216,3 +216,35 @@ func explain(t *testing.T, st *store.Store, s storetest.Statement) (plan string)
 	}
 	return "\t" + strings.Join(lines, "\n\t") + "\n"
 }
+
+// TestNoPlanIsCompiled: what compiling takes is a hundred times what it saves.
+// It is turned off for the transaction alone, because behind a pooler nothing
+// else is ours.
+func TestNoPlanIsCompiled(t *testing.T) {
+	t.Parallel()
+	db := open(t, store.Options{}).DB()
+	ctx := t.Context()
+	setting := func(tx store.Tx) error {
+		rows, err := tx.Query(ctx, `select current_setting('jit')`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var jit string
+		for rows.Next() {
+			if err := rows.Scan(&jit); err != nil {
+				return err
+			}
+		}
+		if jit != "off" {
+			t.Errorf("jit is %q", jit)
+		}
+		return rows.Err()
+	}
+	if err := db.Read(ctx, setting); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error { return setting(tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
