@@ -10,8 +10,9 @@ import (
 
 // Statement is one statement of a transition, as the database got it.
 type Statement struct {
-	SQL  string
-	Args []any
+	SQL    string
+	Args   []any
+	Writes bool // in a transaction that may write
 }
 
 // Recorder is a database that notes every statement that passes, so that tests
@@ -44,23 +45,24 @@ func (s Statement) Line() string { return strings.Join(strings.Fields(s.SQL), " 
 
 // Read notes what fn reads.
 func (r *Recorder) Read(ctx context.Context, fn func(tx store.Tx) error) error {
-	return r.DB.Read(ctx, func(tx store.Tx) error { return fn(noting{tx, r}) })
+	return r.DB.Read(ctx, func(tx store.Tx) error { return fn(noting{tx, r, false}) })
 }
 
 // Write notes what fn does.
 func (r *Recorder) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	return r.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(noting{tx, r}, at) })
+	return r.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(noting{tx, r, true}, at) })
 }
 
 type noting struct {
 	store.Tx
-	r *Recorder
+	r      *Recorder
+	writes bool
 }
 
 func (n noting) note(sql string, args []any) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
-	n.r.all = append(n.r.all, Statement{sql, args})
+	n.r.all = append(n.r.all, Statement{sql, args, n.writes})
 }
 
 func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
