@@ -113,8 +113,8 @@ type Claim struct {
 
 // LeasedJob is a job with all a worker needs to run it.
 type LeasedJob struct {
-	Job  Job  `json:"job"`
-	Task Task `json:"task" doc:"As it stands at the claim"`
+	Job  Job   `json:"job"`
+	Task *Task `json:"task" doc:"As it stands at the claim"` // shared by the jobs of a claim: not to be changed
 
 	Token    string            `json:"token,omitempty" doc:"Of a program: a right to this attempt alone, for a short time; renewals bring new ones"`
 	Artifact *SignedRequest    `json:"artifact,omitempty" doc:"Of a program: where its bytes are"`

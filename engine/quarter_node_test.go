@@ -72,7 +72,7 @@ type watching interface {
 }
 
 // Execute looks at a target of the script.
-func (s *station) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+func (s *station) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	name, _ := belfry.OwnerOf(r.Task.Name)
 	g := glance{nominal: r.Job.Nominal, at: time.Now()}
 	m := s.world.targets[name].measure(g.at)

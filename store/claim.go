@@ -276,11 +276,15 @@ func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belf
 	if err != nil {
 		return out, err
 	}
+	shared := make(map[int64]*belfry.Task, len(tasks))
+	for id, t := range tasks {
+		shared[id] = &t
+	}
 	for i := range rows {
 		j := &rows[i].Job
 		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(*j)
 		j.Attempt++
-		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: tasks[rows[i].TaskID], Secrets: secrets[j.ID]})
+		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: shared[rows[i].TaskID], Secrets: secrets[j.ID]})
 	}
 	c.wake(topicJobs)
 	return out, nil

@@ -25,9 +25,13 @@ type attempt struct {
 
 func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *attempt {
 	a := &attempt{lane: l, arrived: arrived}
+	task := j.Task
+	if task == nil { // from a broker that somebody else wrote
+		task = new(belfry.Task)
+	}
 	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
-	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(&j.Task))
-	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = j.Job, j.Task, number, l.life.session.ID
+	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(task))
+	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = j.Job, task, number, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()

@@ -31,9 +31,9 @@ func Direct(ctx context.Context, executors map[belfry.Kind]Executor, task belfry
 	defer context.AfterFunc(ctx, func() { cancel(ErrCanceled) })()
 	limited, stop := context.WithTimeoutCause(own, r.Timeout(), ErrTimeout)
 	defer stop()
-	patience := defaultPatience + killGrace(task)
+	patience := defaultPatience + killGrace(&task)
 	answer := make(chan belfry.Finish, 1)
-	go execute(limited, ex, &r, patience, func(f belfry.Finish, _ bool) { answer <- f }, func(belfry.Finish) {})
+	go execute(limited, ex, r, patience, func(f belfry.Finish, _ bool) { answer <- f }, func(belfry.Finish) {})
 	f, _ := conclude(<-answer, context.Cause(limited), r.Timeout())
 	return f
 }

@@ -52,7 +52,7 @@ func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(belfry.Fin
 		f.Ref = r.Ref() // an executor need not fill it in
 		answer(fit(f))
 	}()
-	f = ex.Execute(ctx, *r)
+	f = ex.Execute(ctx, r)
 	returned = true
 }
 

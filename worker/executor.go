@@ -19,7 +19,7 @@ import (
 // back what it saw and leaves the meaning of the cause to the worker. A panic
 // in it is a failed attempt.
 type Executor interface {
-	Execute(ctx context.Context, r Run) belfry.Finish
+	Execute(ctx context.Context, r *Run) belfry.Finish
 }
 
 // Why the context of an attempt ended.
@@ -42,7 +42,7 @@ var (
 // after the attempt has ended.
 type Run struct {
 	Job     belfry.Job
-	Task    belfry.Task
+	Task    *belfry.Task // shared by the jobs of a claim: not to be changed
 	Lease   int64
 	Session string // of the worker
 
@@ -60,9 +60,9 @@ type Run struct {
 	settled *atomic.Bool // somebody else may have reported the result already
 }
 
-func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) Run {
-	return Run{
-		Job: job, Task: task,
+func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) *Run {
+	return &Run{
+		Job: job, Task: &task,
 		Stdout: stdout, Stderr: stderr, Log: log,
 		flush:   func(time.Duration) bool { return false },
 		settled: new(atomic.Bool),
@@ -70,10 +70,10 @@ func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) Run
 }
 
 // Ref names the attempt.
-func (r Run) Ref() belfry.Ref { return belfry.Ref{JobID: r.Job.ID, Lease: r.Lease} }
+func (r *Run) Ref() belfry.Ref { return belfry.Ref{JobID: r.Job.ID, Lease: r.Lease} }
 
 // Input is the job's own, or else the task's.
-func (r Run) Input() json.RawMessage {
+func (r *Run) Input() json.RawMessage {
 	if len(r.Job.Input) > 0 {
 		return r.Job.Input
 	}
@@ -81,7 +81,7 @@ func (r Run) Input() json.RawMessage {
 }
 
 // Timeout is how long the attempt may take.
-func (r Run) Timeout() time.Duration {
+func (r *Run) Timeout() time.Duration {
 	switch {
 	case r.Job.Timeout > 0:
 		return r.Job.Timeout.D()
@@ -93,14 +93,14 @@ func (r Run) Timeout() time.Duration {
 
 // Key is the same for all attempts of the job and for no other job, so that a
 // service which is called twice can tell.
-func (r Run) Key() string {
+func (r *Run) Key() string {
 	return fmt.Sprintf("belfry-%d-%d", r.Job.ID, r.Job.CreatedAt.UnixMicro())
 }
 
 // Lost is closed when the worker's session is lost: what still runs for this
 // attempt must be stopped at once. It is for executors that take a while to
 // stop: their context has ended by then, with the cause that came first.
-func (r Run) Lost() <-chan struct{} { return r.lost }
+func (r *Run) Lost() <-chan struct{} { return r.lost }
 
 // wordsOfWorker is room in a program's log for what the worker itself says.
 const wordsOfWorker = 64 << 10
@@ -118,12 +118,12 @@ func outputLimit(t *belfry.Task) int {
 }
 
 // Failed is an attempt that ended in an error and may be tried again.
-func (r Run) Failed(format string, args ...any) belfry.Finish {
+func (r *Run) Failed(format string, args ...any) belfry.Finish {
 	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeError, Error: fmt.Sprintf(format, args...)}
 }
 
 // Refused is an attempt that ended in an error no further try can mend.
-func (r Run) Refused(format string, args ...any) belfry.Finish {
+func (r *Run) Refused(format string, args ...any) belfry.Finish {
 	f := r.Failed(format, args...)
 	f.NoRetry = true
 	return f

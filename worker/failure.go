@@ -30,7 +30,7 @@ type noRetry struct{ error }
 func (n noRetry) Unwrap() error { return n.error }
 
 // fromError is what a handler's error means.
-func fromError(r Run, err error) belfry.Finish {
+func fromError(r *Run, err error) belfry.Finish {
 	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeError, Error: err.Error()}
 	var put snooze
 	switch {

@@ -69,7 +69,7 @@ func (h *Handlers) Names() []string {
 }
 
 // Execute implements [Executor].
-func (h *Handlers) Execute(ctx context.Context, r Run) belfry.Finish {
+func (h *Handlers) Execute(ctx context.Context, r *Run) belfry.Finish {
 	h.mu.RLock()
 	fn := h.byName[r.Job.Task]
 	h.mu.RUnlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // writes registers an executor of kind command that writes.
-func (f *fixture) writes(limit int, write func(ctx context.Context, r worker.Run)) int64 {
-	f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r worker.Run) belfry.Finish {
+func (f *fixture) writes(limit int, write func(ctx context.Context, r *worker.Run)) int64 {
+	f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r *worker.Run) belfry.Finish {
 		write(ctx, r)
 		return belfry.Finish{Outcome: belfry.OutcomeOK}
 	})}
@@ -34,7 +34,7 @@ func (f *fixture) attempt(id int64) belfry.Finish {
 
 func TestOutputArrivesInOrderAndBeforeTheResult(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		id := f.writes(0, func(_ context.Context, r worker.Run) {
+		id := f.writes(0, func(_ context.Context, r *worker.Run) {
 			for i := range 1000 {
 				_, _ = fmt.Fprintf(r.Stdout, "out %d\n", i)
 				time.Sleep(3 * time.Millisecond)
@@ -65,7 +65,7 @@ func TestOutputArrivesInOrderAndBeforeTheResult(t *testing.T) {
 
 func TestOutputIsVisibleWhileTheJobRuns(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		id := f.writes(0, func(ctx context.Context, r worker.Run) {
+		id := f.writes(0, func(ctx context.Context, r *worker.Run) {
 			_, _ = r.Stdout.Write([]byte("half a line and half a \xc3"))
 			time.Sleep(time.Second)
 			_, _ = r.Stdout.Write([]byte("\xa9 character\n"))
@@ -86,7 +86,7 @@ func TestOutputIsVisibleWhileTheJobRuns(t *testing.T) {
 func TestHugeOutputIsCutAndMarked(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		line := strings.Repeat("x", 99) + "\n"
-		id := f.writes(500_000, func(_ context.Context, r worker.Run) {
+		id := f.writes(500_000, func(_ context.Context, r *worker.Run) {
 			for range 50_000 { // 5 MB
 				_, _ = r.Stdout.Write([]byte(line))
 			}
@@ -106,7 +106,7 @@ func TestHugeOutputIsCutAndMarked(t *testing.T) {
 
 func TestForeignBytesAreMadeFit(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		id := f.writes(0, func(_ context.Context, r worker.Run) {
+		id := f.writes(0, func(_ context.Context, r *worker.Run) {
 			_, _ = r.Stdout.Write([]byte("a\x00b\xffc"))
 			_, _ = r.Stdout.Write([]byte(strings.Repeat("\xff-", 100_000)))
 			_, _ = r.Stderr.Write([]byte("\x00\x00"))
@@ -122,7 +122,7 @@ func TestForeignBytesAreMadeFit(t *testing.T) {
 
 func TestManySmallWritesToBothStreamsMakeFewPieces(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		id := f.writes(0, func(_ context.Context, r worker.Run) {
+		id := f.writes(0, func(_ context.Context, r *worker.Run) {
 			for range 10_000 {
 				_, _ = r.Stdout.Write([]byte("o"))
 				_, _ = r.Stderr.Write([]byte("e"))
@@ -159,7 +159,7 @@ func TestALogThatCannotBeDeliveredHoldsItsJobUpForSecondsOnly(t *testing.T) {
 					return nil
 				}
 				var wrote time.Duration
-				id := f.writes(4<<20, func(_ context.Context, r worker.Run) {
+				id := f.writes(4<<20, func(_ context.Context, r *worker.Run) {
 					begun := time.Now()
 					for range 30 {
 						_, _ = r.Stdout.Write(bytes.Repeat([]byte("x"), 100<<10))
@@ -189,7 +189,7 @@ func TestALogGoesOnAfterAnOutage(t *testing.T) {
 			}
 			return nil
 		}
-		id := f.writes(0, func(_ context.Context, r worker.Run) {
+		id := f.writes(0, func(_ context.Context, r *worker.Run) {
 			_, _ = r.Stdout.Write([]byte("before\n"))
 			time.Sleep(time.Hour)
 			_, _ = r.Stdout.Write([]byte("after\n"))

@@ -296,7 +296,7 @@ func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 			return nil
 		}
 		told := make(chan time.Duration, 1)
-		f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r worker.Run) belfry.Finish {
+		f.options.Executors = map[belfry.Kind]worker.Executor{belfry.KindCommand: executor(func(ctx context.Context, r *worker.Run) belfry.Finish {
 			<-ctx.Done() // a timeout, with five minutes to stop
 			begun := time.Now()
 			<-r.Lost()
@@ -325,9 +325,9 @@ func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 	})
 }
 
-type executor func(context.Context, worker.Run) belfry.Finish
+type executor func(context.Context, *worker.Run) belfry.Finish
 
-func (e executor) Execute(ctx context.Context, r worker.Run) belfry.Finish { return e(ctx, r) }
+func (e executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish { return e(ctx, r) }
 
 func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
 	inBubble(t, func(f *fixture) {

@@ -42,7 +42,7 @@ func openSpool(t *testing.T, dir string) *Spool {
 
 type never struct{}
 
-func (never) Execute(context.Context, Run) belfry.Finish { panic("nothing is to run") }
+func (never) Execute(context.Context, *Run) belfry.Finish { panic("nothing is to run") }
 
 // comeBack is a worker that starts where another has ended.
 func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
@@ -116,7 +116,7 @@ func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
 		b.AddTask(belfry.Task{Name: "prog", Program: &belfry.Program{}}.WithDefaults())
 		id := b.Enqueue(belfry.NewJob{Task: "prog"}).ID
 		s := openSpool(t, dir)
-		ex := quick(func(Run) belfry.Finish { return belfry.Finish{Outcome: belfry.OutcomeOK} })
+		ex := quick(func(*Run) belfry.Finish { return belfry.Finish{Outcome: belfry.OutcomeOK} })
 		w, err := New(Options{Broker: forbidding{b}, Spool: s, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}, Executors: map[belfry.Kind]Executor{belfry.KindProgram: ex}})
 		check(t, err)
 		_, err = w.RunOnce(t.Context())
@@ -182,7 +182,7 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 		b.Enqueue(belfry.NewJob{Task: "prog"})
 	}
 	s := openSpool(t, t.TempDir())
-	ex := quick(func(r Run) belfry.Finish {
+	ex := quick(func(r *Run) belfry.Finish {
 		notes, err := os.ReadDir(s.own.Dir)
 		if err != nil || len(notes) == 0 {
 			t.Error("nothing is noted while it runs:", err)
@@ -202,6 +202,6 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	check(t, s.Close())
 }
 
-type quick func(Run) belfry.Finish
+type quick func(*Run) belfry.Finish
 
-func (q quick) Execute(_ context.Context, r Run) belfry.Finish { return q(r) }
+func (q quick) Execute(_ context.Context, r *Run) belfry.Finish { return q(r) }

@@ -16,7 +16,7 @@ const maxVariable = 100 << 10
 
 // Variables are what a child process is told of its attempt: BELFRY_JOB_ID,
 // BELFRY_ATTEMPT, BELFRY_TASK and so on, and its input. No token is among them.
-func (r Run) Variables() []string {
+func (r *Run) Variables() []string {
 	env := []string{
 		"BELFRY_JOB_ID=" + strconv.FormatInt(r.Job.ID, 10),
 		"BELFRY_ATTEMPT=" + strconv.Itoa(r.Job.Attempt),

@@ -145,7 +145,7 @@ func (s *shift) patience(r *Run) time.Duration {
 }
 
 // killGrace is what a task gives its process on top of the patience.
-func killGrace(t belfry.Task) time.Duration {
+func killGrace(t *belfry.Task) time.Duration {
 	switch {
 	case t.Command != nil:
 		return t.Command.KillGrace.D()

@@ -14,9 +14,9 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-func run(t *testing.T, g belfry.PageCheck, trigger belfry.Trigger) worker.Run {
+func run(t *testing.T, g belfry.PageCheck, trigger belfry.Trigger) *worker.Run {
 	t.Helper()
-	return worker.Run{Job: belfry.Job{ID: 1, Trigger: trigger}, Task: task(g), Lease: 2, Log: io.Discard}
+	return &worker.Run{Job: belfry.Job{ID: 1, Trigger: trigger}, Task: new(task(g)), Lease: 2, Log: io.Discard}
 }
 
 func TestACheckEndsWithWhatItSaw(t *testing.T) {

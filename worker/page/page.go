@@ -61,11 +61,11 @@ func (e *Executor) Close() { e.net.Close() }
 // Execute looks at the page of the attempt's task. Of a monitor's check the
 // end is what was seen; of any other job, whether the page could be read, and
 // its text.
-func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	if r.Task.Page == nil {
 		return r.Refused("task %q has no page", r.Task.Name)
 	}
-	m := e.Measure(ctx, r.Task)
+	m := e.Measure(ctx, *r.Task)
 	_, _ = fmt.Fprintf(r.Log, "GET %s: %s in %s\n", reach.RedactAddress(r.Task.Page.URL), summary(m), m.Latency.D().Round(time.Millisecond))
 	if cut := reach.CutShort(ctx); cut != nil {
 		return r.Failed("%s", cut) // ended by us: nothing was seen

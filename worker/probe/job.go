@@ -18,7 +18,7 @@ import (
 
 // Execute looks at the target of the attempt's task. A monitor's check reports
 // what it saw, good or bad; any other job fails when that was not good.
-func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	switch {
 	case r.Job.Trigger == belfry.TriggerCheck:
 		return e.check(ctx, r)
@@ -30,8 +30,8 @@ func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
 
 // check is an attempt that has succeeded, whatever it saw: its job was to look.
 // One that was ended before its time has seen nothing.
-func (e *Executor) check(ctx context.Context, r worker.Run) belfry.Finish {
-	t := r.Task
+func (e *Executor) check(ctx context.Context, r *worker.Run) belfry.Finish {
+	t := *r.Task
 	t.Input = r.Input()
 	m := e.Measure(ctx, t)
 	if cut := reach.CutShort(ctx); cut != nil && m.Outcome == belfry.CheckError {
@@ -41,8 +41,8 @@ func (e *Executor) check(ctx context.Context, r worker.Run) belfry.Finish {
 }
 
 // job is an attempt of a kind other than http.
-func (e *Executor) job(ctx context.Context, r worker.Run) belfry.Finish {
-	t := r.Task
+func (e *Executor) job(ctx context.Context, r *worker.Run) belfry.Finish {
+	t := *r.Task
 	t.Input = r.Input()
 	m := e.Measure(ctx, t)
 	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
@@ -59,14 +59,14 @@ func (e *Executor) job(ctx context.Context, r worker.Run) belfry.Finish {
 
 // request is an attempt of kind http that is no check: it wants its request
 // done.
-func (e *Executor) request(ctx context.Context, r worker.Run) belfry.Finish {
+func (e *Executor) request(ctx context.Context, r *worker.Run) belfry.Finish {
 	h := r.Task.HTTP
 	if h == nil {
 		return r.Refused("task %q has no request", r.Task.Name)
 	}
-	l := e.begin(ctx, r.Task)
+	l := e.begin(ctx, *r.Task)
 	defer l.Free()
-	l.run = &r
+	l.run = r
 	want, err := e.expectation(h)
 	if err != nil {
 		return r.Refused("%s", err)
@@ -98,7 +98,7 @@ func (l *look) wrong(want expectation, a reach.Answer) string {
 }
 
 // failed says why there is no answer to judge.
-func failed(r worker.Run, a reach.Answer, fault *reach.Fault) belfry.Finish {
+func failed(r *worker.Run, a reach.Answer, fault *reach.Fault) belfry.Finish {
 	f := r.Failed("%s %s: %s: %s", r.Task.HTTP.Method, a.URL, stageOf(a), why(fault))
 	f.NoRetry = errors.As(fault.Err, new(*guard.Denied)) || fault.Code == belfry.CodeConfig
 	if a.Reading {
@@ -122,7 +122,7 @@ func stageOf(a reach.Answer) string {
 	return "waiting for the answer"
 }
 
-func logAnswer(r worker.Run, h *belfry.HTTP, a reach.Answer, f *reach.Fault) {
+func logAnswer(r *worker.Run, h *belfry.HTTP, a reach.Answer, f *reach.Fault) {
 	came := fmt.Sprintf("%d %s, %d bytes", a.Status, http.StatusText(a.Status), len(a.Body))
 	if f != nil {
 		came = why(f)

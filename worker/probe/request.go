@@ -29,7 +29,7 @@ func (l *look) request(h *belfry.HTTP) (*http.Request, error) {
 	reach.SetBody(req, body)
 	req.Header.Set("User-Agent", l.e.net.Agent())
 	if l.run != nil {
-		setOwnHeaders(req.Header, *l.run)
+		setOwnHeaders(req.Header, l.run)
 	}
 	if isInput {
 		req.Header.Set("Content-Type", "application/json")
@@ -67,7 +67,7 @@ func (l *look) bodyOf(h *belfry.HTTP) (body string, isInput bool) {
 	return "", false
 }
 
-func setOwnHeaders(to http.Header, r worker.Run) {
+func setOwnHeaders(to http.Header, r *worker.Run) {
 	to.Set("Belfry-Job", strconv.FormatInt(r.Job.ID, 10))
 	to.Set("Belfry-Attempt", strconv.Itoa(r.Job.Attempt))
 	to.Set("Belfry-Task", r.Job.Task)

@@ -12,7 +12,7 @@ import (
 
 // workDir is the directory that the task names, or a fresh one that cleanUp
 // removes.
-func (e *Executor) workDir(r worker.Run, given string) (dir string, cleanUp func(), err error) {
+func (e *Executor) workDir(r *worker.Run, given string) (dir string, cleanUp func(), err error) {
 	if given != "" {
 		info, err := os.Stat(given)
 		if err == nil && !info.IsDir() {
@@ -24,7 +24,7 @@ func (e *Executor) workDir(r worker.Run, given string) (dir string, cleanUp func
 	return dir, func() { removeDir(r, dir) }, err
 }
 
-func removeDir(r worker.Run, dir string) {
+func removeDir(r *worker.Run, dir string) {
 	if err := os.RemoveAll(dir); err != nil {
 		_, _ = fmt.Fprintf(r.Log, "belfry: the working directory was not removed: %v\n", err)
 	}
@@ -32,7 +32,7 @@ func removeDir(r worker.Run, dir string) {
 
 // dirFailed: a named directory that is missing stays missing; a full disk may
 // have room later.
-func dirFailed(r worker.Run, err error) belfry.Finish {
+func dirFailed(r *worker.Run, err error) belfry.Finish {
 	f := r.Failed("working directory: %v", err)
 	f.NoRetry = r.Task.Command.Dir != ""
 	return f

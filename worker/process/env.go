@@ -17,7 +17,7 @@ const markName = "BELFRY_RUN_ID"
 // environment is all that a program gets. Of the worker's own only PATH, HOME,
 // LANG and TZ: no token and no database address is among them. What the task
 // sets overrides these four. BELFRY_ names cannot be set by tasks.
-func environment(r worker.Run, mark string) []string {
+func environment(r *worker.Run, mark string) []string {
 	env := []string{
 		"PATH=" + inherited("PATH", defaultPath),
 		"HOME=" + inherited("HOME", "/"),

@@ -69,7 +69,7 @@ func New(o Options) *Executor { return &Executor{o} }
 const outputWait = 2 * time.Second
 
 // Execute runs the command of the attempt's task.
-func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	c := r.Task.Command
 	switch {
 	case !e.options.Allow:
@@ -108,7 +108,7 @@ func command(c *belfry.Command, dir string, env []string) (*exec.Cmd, error) {
 }
 
 // run starts the program and sees it to its end.
-func run(ctx context.Context, r worker.Run, cmd *exec.Cmd, mark string) belfry.Finish {
+func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) belfry.Finish {
 	last := &said.Tail{}
 	cmd.Stdout, cmd.Stderr = r.Stdout, io.MultiWriter(r.Stderr, last)
 	if in := stdin(r); in != "" {
@@ -126,14 +126,14 @@ func run(ctx context.Context, r worker.Run, cmd *exec.Cmd, mark string) belfry.F
 	return ended(r, cmd.ProcessState, took, last)
 }
 
-func stdin(r worker.Run) string {
+func stdin(r *worker.Run) string {
 	if r.Task.Command.Stdin != "" {
 		return r.Task.Command.Stdin
 	}
 	return string(r.Input())
 }
 
-func killGrace(r worker.Run) time.Duration {
+func killGrace(r *worker.Run) time.Duration {
 	if g := r.Task.Command.KillGrace; g > 0 {
 		return g.D()
 	}
@@ -147,7 +147,7 @@ type output struct {
 }
 
 // ended is what the end of a program means.
-func ended(r worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) belfry.Finish {
+func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) belfry.Finish {
 	code, signal := state.ExitCode(), signalOf(state)
 	f := belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Signal: signal}
 	if signal == "" {

@@ -43,7 +43,7 @@ type piece struct {
 	data   []byte
 }
 
-func newCapture(r worker.Run, limit int64, secrets map[string]string) *capture {
+func newCapture(r *worker.Run, limit int64, secrets map[string]string) *capture {
 	tail := min(limit/2, maxTail)
 	c := &capture{
 		out:   map[belfry.Stream]io.Writer{belfry.Stdout: r.Stdout, belfry.Stderr: r.Stderr, belfry.Log: r.Log},

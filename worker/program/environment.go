@@ -11,7 +11,7 @@ import (
 // environment is all that a program gets. Of the worker's own nothing is in it.
 // TMPDIR is the sandbox's to set. Each name stands there once: programs do not
 // agree which of two counts.
-func environment(r worker.Run, output string, ownRoot bool) []string {
+func environment(r *worker.Run, output string, ownRoot bool) []string {
 	values := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME": "/",

@@ -14,7 +14,7 @@ import (
 )
 
 // Execute runs the program of the attempt's task.
-func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
+func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	if err := e.accepts(r); err != nil {
 		return notRun(r, err)
 	}
@@ -42,12 +42,12 @@ func (e *Executor) Execute(ctx context.Context, r worker.Run) belfry.Finish {
 
 // accepts says why this worker must not run a task. That it was given it is a
 // fault of the machinery, or its operator has changed his mind since.
-func (e *Executor) accepts(r worker.Run) error {
+func (e *Executor) accepts(r *worker.Run) error {
 	g := r.Task.Program
 	if g == nil {
 		return unfit("task %q has no program", r.Task.Name)
 	}
-	if lacks := r.Task.Demand().Unmet(e.hasFor(r.Task)); len(lacks) > 0 {
+	if lacks := r.Task.Demand().Unmet(e.hasFor(*r.Task)); len(lacks) > 0 {
 		return unable("this worker lacks %s", strings.Join(lacks, ", "))
 	}
 	for name, secret := range g.Secrets {
@@ -68,7 +68,7 @@ func (e *Executor) hasFor(t belfry.Task) belfry.Has {
 // running is a program and what is known of it when it has ended.
 type running struct {
 	executor *Executor
-	worker.Run
+	*worker.Run
 	folder  *folder
 	capture *capture
 	result  sandbox.Result
@@ -77,7 +77,7 @@ type running struct {
 }
 
 // run starts the program and sees it to its end.
-func (e *Executor) run(ctx context.Context, r worker.Run, f *folder) belfry.Finish {
+func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) belfry.Finish {
 	spec, err := e.spec(r, f)
 	if err != nil {
 		return notRun(r, err)
@@ -96,7 +96,7 @@ func (e *Executor) run(ctx context.Context, r worker.Run, f *folder) belfry.Fini
 }
 
 // spec is the run that the task asks for.
-func (e *Executor) spec(r worker.Run, f *folder) (sandbox.Spec, error) {
+func (e *Executor) spec(r *worker.Run, f *folder) (sandbox.Spec, error) {
 	g := r.Task.Program
 	program := sandbox.Mount{Source: f.program(), Target: f.program()}
 	output := sandbox.Mount{Source: f.output(), Target: f.output()}
@@ -152,7 +152,7 @@ func (e *Executor) least(task belfry.Isolation) (sandbox.Tier, error) {
 	return sandbox.ParseTier(string(task))
 }
 
-func stdin(r worker.Run) string {
+func stdin(r *worker.Run) string {
 	if text := r.Task.Program.Stdin; text != "" {
 		return text
 	}

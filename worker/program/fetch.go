@@ -47,7 +47,7 @@ const (
 // what this one has open for writing would be so in every process that it
 // starts at the time, and such a file cannot be executed. Nothing that talks to
 // the network has the worker's memory, either.
-func (e *Executor) fetch(ctx context.Context, r worker.Run, into string) (err error) {
+func (e *Executor) fetch(ctx context.Context, r *worker.Run, into string) (err error) {
 	g := r.Task.Program
 	var answer fetched
 	for try := range fetchTries {
@@ -84,7 +84,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (e *Executor) fetchOnce(ctx context.Context, r worker.Run, into string) (fetched, error) {
+func (e *Executor) fetchOnce(ctx context.Context, r *worker.Run, into string) (fetched, error) {
 	g := r.Task.Program
 	o := order{Digest: g.SHA256, Size: g.Size, Into: into}
 	var bytesOf io.Reader = strings.NewReader("")
@@ -160,7 +160,7 @@ func passedOn() (env []string) {
 // shares the state folder. Where programs are not kept apart from it, nothing is
 // cached, and this only finds out that the artifact can be had.
 func (e *Executor) Prefetch(ctx context.Context, j belfry.LeasedJob) error {
-	r := worker.Run{Job: j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
+	r := &worker.Run{Job: j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
 	if err := e.accepts(r); err != nil {
 		return err
 	}

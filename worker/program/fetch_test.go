@@ -146,7 +146,7 @@ func TestAPrefetchThatIsBrokenOffLeavesNothing(t *testing.T) {
 		o.Source = stuck{ctx, cancel, func() bool { return len(w.files(t, "*.coming")) > 0 }}
 	})
 	p := w.addBytes(t, script)
-	if err := w.exe.Prefetch(ctx, belfry.LeasedJob{Task: belfry.Task{Name: "prog", Program: &p}.WithDefaults()}); err == nil {
+	if err := w.exe.Prefetch(ctx, belfry.LeasedJob{Task: new(belfry.Task{Name: "prog", Program: &p}.WithDefaults())}); err == nil {
 		t.Error("it was fetched")
 	}
 	w.nothingIsLeft(t)

@@ -30,7 +30,7 @@ func (f *folder) output() string  { return filepath.Join(f.dir, "output") }
 
 // newFolder makes the folder of a run. Its output is limited in size by the
 // kernel where this worker may have that.
-func (e *Executor) newFolder(r worker.Run) (*folder, error) {
+func (e *Executor) newFolder(r *worker.Run) (*folder, error) {
 	f := &folder{dir: filepath.Join(e.home.Dir, fmt.Sprintf("%d-%d-%d", r.Job.ID, r.Lease, e.runs.Add(1)))}
 	err := os.Mkdir(f.dir, 0o711)
 	if err == nil {

@@ -298,7 +298,8 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
 		j.Attempt++
 		maps.DeleteFunc(b.tickets, func(t belfry.Ticket, _ bool) bool { return t.JobID == id })
-		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: b.tasks[j.Task]})
+		task := b.tasks[j.Task]
+		c.Jobs = append(c.Jobs, belfry.LeasedJob{Job: *j, Task: &task})
 		if b.Leased != nil {
 			b.Leased(&c.Jobs[len(c.Jobs)-1])
 		}
