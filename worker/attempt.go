@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +16,13 @@ type attempt struct {
 	run     Run
 	lane    *lane
 	arrived time.Time
-	log     *attemptLog
+	log     attemptLog
 	settled atomic.Bool
 	left    atomic.Bool // behind, with its goroutine
 
-	ctx    context.Context // ends with a cause when the attempt must
-	cancel context.CancelCauseFunc
+	mu    sync.Mutex
+	cause error // it was told to end
+	slot  *slot // while it runs
 }
 
 func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *attempt {
@@ -29,34 +31,66 @@ func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *
 	if task == nil { // from a broker that somebody else wrote
 		task = new(belfry.Task)
 	}
-	a.ctx, a.cancel = context.WithCancelCause(l.life.work)
-	a.log = newAttemptLog(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(task))
+	a.log.open(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(task))
 	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = j.Job, task, number, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
-	a.run.flush, a.run.settled, a.run.lost = a.log.flush, &a.settled, l.life.gone.Done()
+	a.run.log, a.run.settled, a.run.lost = &a.log, &a.settled, l.life.gone.Done()
 	return a
+}
+
+// cancel ends the attempt, or keeps it from starting.
+func (a *attempt) cancel(cause error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cause == nil {
+		a.cause = cause
+	}
+	if a.slot != nil {
+		a.slot.cancel(cause)
+	}
+}
+
+// ended is why the attempt must not start any more, if it must not.
+func (a *attempt) ended() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cause != nil {
+		return a.cause
+	}
+	return context.Cause(a.lane.life.work)
+}
+
+// in is the slot in which the attempt runs from now on; none when it has ended.
+func (a *attempt) in(s *slot) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.slot = s
+	if s != nil && a.cause != nil {
+		s.cancel(a.cause)
+	}
 }
 
 // execute runs the attempt and gives what came of it to done. It reports
 // whether the attempt ended in time: this goroutine was not left behind.
-func (a *attempt) execute(done func(a *attempt, f belfry.Finish, report bool)) (inTime bool) {
+func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, report bool)) (inTime bool) {
 	w := a.lane.life.worker
 	ex := w.options.Executors[a.run.Job.Kind]
 	if ex == nil {
 		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), true)
 		return true
 	}
-	ctx, stop := context.WithTimeoutCause(a.ctx, a.run.Timeout(), ErrTimeout)
-	defer stop()
 	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
 	begun := time.Now()
-	return execute(ctx, ex, &a.run, w.patience(&a.run), func(f belfry.Finish, left bool) {
+	a.in(s)
+	return s.execute(ex, &a.run, w.patience(&a.run), func(f belfry.Finish, cause error, left bool) {
 		if left {
 			w.log.Warn("handler ignored the end of its context and was left behind",
-				"job", f.JobID, "task", a.run.Job.Task, "cause", context.Cause(ctx))
+				"job", f.JobID, "task", a.run.Job.Task, "cause", cause)
+		} else {
+			a.in(nil)
 		}
-		f, report := conclude(f, context.Cause(ctx), a.run.Timeout())
+		f, report := conclude(f, cause, a.run.Timeout())
 		f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
 		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, time.Since(begun))
 		a.left.Store(left)
@@ -78,7 +112,7 @@ func (a *attempt) late(f belfry.Finish) {
 // unstarted is the result of an attempt that was claimed and did not begin.
 func (a *attempt) unstarted() belfry.Finish {
 	f := belfry.Finish{Ref: a.run.Ref(), Outcome: belfry.OutcomeHandedBack}
-	if errors.Is(context.Cause(a.ctx), ErrCanceled) {
+	if errors.Is(a.ended(), ErrCanceled) {
 		f.Outcome = belfry.OutcomeCanceled
 	}
 	return f
@@ -93,7 +127,7 @@ func (a *attempt) report(f belfry.Finish) {
 	l.worker.reports.put(report{
 		session: l.session.ID, finish: f, since: time.Now(),
 		expected: a.settled.Load(), spooled: a.spool() != nil,
-		answered: func() { a.forget(); l.release(a) },
+		owner: a,
 	})
 }
 
@@ -114,6 +148,12 @@ func (a *attempt) spool() *Spool {
 		return nil
 	}
 	return a.lane.life.worker.options.Spool
+}
+
+// answered implements [owner].
+func (a *attempt) answered() {
+	a.forget()
+	a.lane.life.release(a)
 }
 
 func (a *attempt) forget() {

@@ -63,7 +63,7 @@ func FinishFor(ctx context.Context, out any) (belfry.Finish, error) {
 	if f.Output, err = encodeOutput(out); err != nil {
 		return belfry.Finish{}, err
 	}
-	f.LogCut = r.flush(settleFlush)
+	f.LogCut = r.log.flush(settleFlush)
 	r.settled.Store(true)
 	return f, nil
 }

@@ -29,11 +29,11 @@ func Direct(ctx context.Context, executors map[belfry.Kind]Executor, task belfry
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(ErrCanceled) })()
-	limited, stop := context.WithTimeoutCause(own, r.Timeout(), ErrTimeout)
-	defer stop()
 	patience := defaultPatience + killGrace(&task)
-	answer := make(chan belfry.Finish, 1)
-	go execute(limited, ex, r, patience, func(f belfry.Finish, _ bool) { answer <- f }, func(belfry.Finish) {})
-	f, _ := conclude(<-answer, context.Cause(limited), r.Timeout())
-	return f
+	concluded := make(chan belfry.Finish, 1)
+	go newSlot(own).execute(ex, r, patience, func(f belfry.Finish, cause error, _ bool) {
+		f, _ = conclude(f, cause, r.Timeout())
+		concluded <- f
+	}, func(belfry.Finish) {})
+	return <-concluded
 }

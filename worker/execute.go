@@ -6,36 +6,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"github.com/belfry-run/belfry"
 )
-
-// execute runs one attempt in this goroutine and answers once: what came of it,
-// or, when its context has ended and patience after that has passed, that it
-// was left behind. It returns when the executor does, and says whether it was in
-// time; one that was not gave its own answer to late.
-func execute(ctx context.Context, ex Executor, r *Run, patience time.Duration, answer func(f belfry.Finish, left bool), late func(belfry.Finish)) (inTime bool) {
-	var answered atomic.Bool
-	unwatch := context.AfterFunc(ctx, func() {
-		time.AfterFunc(patience, func() {
-			if answered.CompareAndSwap(false, true) {
-				answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), true)
-			}
-		})
-	})
-	runGuarded(withRun(ctx, r), ex, r, func(f belfry.Finish) {
-		unwatch()
-		if inTime = answered.CompareAndSwap(false, true); inTime {
-			answer(f, false)
-		} else {
-			late(f)
-		}
-	})
-	return inTime
-}
 
 // runGuarded always answers, also when the executor panics or ends its
 // goroutine with runtime.Goexit, which runs deferred functions only.

@@ -55,8 +55,10 @@ type Run struct {
 	Artifact *belfry.SignedRequest
 	Secrets  map[string]string
 
-	lost    <-chan struct{}
-	flush   func(time.Duration) (cut bool)
+	lost <-chan struct{}
+	log  interface {
+		flush(time.Duration) (cut bool)
+	}
 	settled *atomic.Bool // somebody else may have reported the result already
 }
 
@@ -64,10 +66,15 @@ func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) *Ru
 	return &Run{
 		Job: job, Task: &task,
 		Stdout: stdout, Stderr: stderr, Log: log,
-		flush:   func(time.Duration) bool { return false },
+		log:     noLog{},
 		settled: new(atomic.Bool),
 	}
 }
+
+// noLog is where nothing has to travel.
+type noLog struct{}
+
+func (noLog) flush(time.Duration) bool { return false }
 
 // Ref names the attempt.
 func (r *Run) Ref() belfry.Ref { return belfry.Ref{JobID: r.Job.ID, Lease: r.Lease} }

@@ -167,7 +167,7 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	}()
 	for len(l.reserve) > 0 {
 		first := l.reserve[0]
-		fit := first.ctx.Err() == nil && time.Since(first.arrived) < reserveFor
+		fit := first.ended() == nil && time.Since(first.arrived) < reserveFor
 		if fit && l.running >= l.slots {
 			return nil, false, unfit
 		}
@@ -191,13 +191,16 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 // goroutine. One whose attempt was left behind is a runner no more, and nobody
 // waits for it.
 func (l *lane) serve(a *attempt) {
+	s := newSlot(l.life.work)
 	defer func() {
+		s.close()
 		if a == nil || !a.left.Load() {
 			l.runners.Done()
 			signal(l.wake) // there may be a slot to fill
 		}
 	}()
-	for a != nil && a.execute(l.ended) {
+	for a != nil && a.execute(s, l.ended) {
+		s.refresh()
 		a = l.another()
 	}
 }

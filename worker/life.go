@@ -246,7 +246,6 @@ func (l *life) decline(c belfry.Claim) {
 
 // release forgets an attempt whose result was answered, or is not wanted.
 func (l *life) release(a *attempt) {
-	a.cancel(nil)
 	l.mu.Lock()
 	delete(l.held, a.run.Ref())
 	l.mu.Unlock()

@@ -57,11 +57,9 @@ type logRun struct {
 	data   []byte
 }
 
-func newAttemptLog(ship *shipper, session string, ref belfry.Ref, limit int) *attemptLog {
-	return &attemptLog{
-		ref: ref, session: session, limit: limit, ship: ship,
-		patient: true,
-	}
+func (l *attemptLog) open(ship *shipper, session string, ref belfry.Ref, limit int) {
+	l.ref, l.session, l.limit, l.ship = ref, session, limit, ship
+	l.patient = true
 }
 
 // writers of the streams.

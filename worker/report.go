@@ -25,12 +25,15 @@ type report struct {
 	session  string
 	finish   belfry.Finish
 	since    time.Time
-	expected bool   // a stale answer is no surprise: the handler settled the job itself, or it is long ago
-	replaced bool   // the broker refused the first version
-	spooled  bool   // it is on disk until it is answered
-	left     bool   // by an earlier worker, under a session that may not be this one's to speak for
-	answered func() // called once, whatever came of it
+	expected bool  // a stale answer is no surprise: the handler settled the job itself, or it is long ago
+	replaced bool  // the broker refused the first version
+	spooled  bool  // it is on disk until it is answered
+	left     bool  // by an earlier worker, under a session that may not be this one's to speak for
+	owner    owner // told once, whatever came of it; may be nil
 }
+
+// owner of a result learns that it was answered, or given up.
+type owner interface{ answered() }
 
 // reporter delivers results, one call at a time. What arrives while a call is
 // under way goes into the next, so an idle worker adds no delay and a busy one
@@ -115,7 +118,7 @@ func (r *reporter) giveUp() {
 	for _, rep := range left {
 		if rep.spooled {
 			r.log.Warn("result was not reported and is kept for the next start", "job", rep.finish.JobID, "lease", rep.finish.Lease)
-			rep.answered = nil // which would forget it
+			rep.owner = nil // who would forget it
 			r.done(rep)
 			continue
 		}
@@ -265,8 +268,8 @@ func (r *reporter) drop(rep report, why string) {
 }
 
 func (r *reporter) done(rep report) {
-	if rep.answered != nil {
-		rep.answered()
+	if rep.owner != nil {
+		rep.owner.answered()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

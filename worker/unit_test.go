@@ -81,7 +81,8 @@ func TestPiecesTogetherAreTheText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		ship := newShipper(nil, nil)
-		l := newAttemptLog(ship, "s", belfry.Ref{}, 1<<20)
+		var l attemptLog
+		l.open(ship, "s", belfry.Ref{}, 1<<20)
 		written := ""
 		var pieces []belfry.LogPiece
 		take := func() {

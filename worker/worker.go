@@ -134,7 +134,7 @@ func (s *shift) deliverLeft() {
 			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
 		s.reports.put(report{
 			session: n.Session, finish: n.Finish, since: n.Since, expected: true, spooled: true, left: true,
-			answered: func() { _ = removed(n.file) },
+			owner: n,
 		})
 	}
 }

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// slot runs attempts, one after the other. They share a context until it is
+// canceled, and a timer: made anew for each attempt, these were half of what a
+// short one cost.
+type slot struct {
+	parent context.Context
+	ctx    context.Context // of attempts; one with a deadline is below it for each
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // for leaving
+	unwait func() bool // for the end of ctx
+
+	mu       sync.Mutex
+	leave    func()    // the attempt that runs behind
+	leaveAt  time.Time // when it is time
+	patience time.Duration
+}
+
+func newSlot(parent context.Context) *slot {
+	s := &slot{parent: parent}
+	s.timer = time.AfterFunc(time.Hour, s.overdue)
+	s.timer.Stop()
+	s.open()
+	return s
+}
+
+func (s *slot) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(s.parent)
+	s.ctx, s.cancel = ctx, cancel
+	s.unwait = context.AfterFunc(ctx, func() { s.hurry(ctx) })
+}
+
+// refresh makes the slot fit for the next attempt when the one before was
+// canceled. Nobody else holds the slot then.
+func (s *slot) refresh() {
+	if s.ctx.Err() != nil {
+		s.open()
+	}
+}
+
+// close gives up what the slot holds. It is not needed if the parent ends.
+func (s *slot) close() {
+	s.unwait()
+	s.timer.Stop()
+	s.cancel(nil)
+}
+
+// execute runs one attempt in this goroutine and answers once: what came of it
+// and why its context ended, or, when that has ended and patience after that has
+// passed, that the attempt was left behind. It returns when the executor does,
+// and says whether it was in time; one that was not gave its own answer to late,
+// and its slot is of no more use.
+func (s *slot) execute(ex Executor, r *Run, patience time.Duration, answer func(f belfry.Finish, cause error, left bool), late func(belfry.Finish)) (inTime bool) {
+	ctx, stop := context.WithTimeoutCause(s.ctx, r.Timeout(), ErrTimeout)
+	defer stop()
+	s.begin(r.Timeout(), patience, func() {
+		answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), context.Cause(ctx), true)
+	})
+	runGuarded(withRun(ctx, r), ex, r, func(f belfry.Finish) {
+		if inTime = s.end(); inTime {
+			answer(f, context.Cause(ctx), false)
+		} else {
+			late(f)
+		}
+	})
+	return inTime
+}
+
+func (s *slot) begin(timeout, patience time.Duration, leave func()) {
+	s.mu.Lock()
+	s.leave, s.patience = leave, patience
+	s.leaveAt = time.Now().Add(timeout + patience)
+	s.timer.Reset(timeout + patience)
+	s.mu.Unlock()
+	if s.ctx.Err() != nil { // before there was anybody to hurry
+		s.hurry(s.ctx)
+	}
+}
+
+// end reports that the attempt was not left behind.
+func (s *slot) end() (inTime bool) {
+	s.mu.Lock()
+	inTime = s.leave != nil
+	s.leave = nil
+	s.mu.Unlock()
+	s.timer.Stop()
+	return inTime
+}
+
+// hurry is called when a context has ended before its attempt's time. That may
+// have been the attempt before, by now.
+func (s *slot) hurry(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := time.Now().Add(s.patience); s.ctx == ctx && s.leave != nil && at.Before(s.leaveAt) {
+		s.leaveAt = at
+		s.timer.Reset(s.patience)
+	}
+}
+
+// overdue leaves the attempt behind. The timer may have rung for the attempt
+// before.
+func (s *slot) overdue() {
+	s.mu.Lock()
+	leave := s.leave
+	if time.Now().Before(s.leaveAt) {
+		leave = nil
+	}
+	if leave != nil {
+		s.leave = nil
+	}
+	s.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}

@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+type run func(ctx context.Context)
+
+func (f run) Execute(ctx context.Context, r *Run) belfry.Finish {
+	f(ctx)
+	return belfry.Finish{Outcome: belfry.OutcomeOK}
+}
+
+// inSlot executes and says why the context ended and whether the attempt was
+// left behind.
+func inSlot(s *slot, timeout, patience time.Duration, f run) (cause error, left bool) {
+	r := newRun(belfry.Job{Timeout: belfry.Duration(timeout)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+	s.execute(f, r, patience, func(_ belfry.Finish, why error, behind bool) { cause, left = why, behind }, func(belfry.Finish) {})
+	return cause, left
+}
+
+func TestAnAttemptThatWasCanceledLeavesItsSlotToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlot(t.Context())
+		defer s.close()
+		cause, left := inSlot(s, time.Hour, time.Minute, func(ctx context.Context) {
+			s.cancel(ErrCanceled)
+			<-ctx.Done()
+		})
+		if !errors.Is(cause, ErrCanceled) || left {
+			t.Errorf("the first ended by %v, left behind: %t", cause, left)
+		}
+		s.refresh()
+		if cause, left := inSlot(s, time.Hour, time.Minute, func(context.Context) { time.Sleep(30 * time.Minute) }); cause != nil || left {
+			t.Errorf("the second ended by %v, left behind: %t", cause, left)
+		}
+		s.refresh()
+		if cause, left := inSlot(s, time.Hour, time.Minute, func(ctx context.Context) { <-ctx.Done() }); !errors.Is(cause, ErrTimeout) || left {
+			t.Errorf("the third ended by %v, left behind: %t", cause, left)
+		}
+	})
+}
+
+// Whatever ends it; and it does not begin again with a second reason.
+func TestPatienceBeginsWithTheEndOfTheContext(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(s *slot, end context.CancelFunc) // called by the handler
+		want time.Duration
+	}{
+		"timeout":            {func(*slot, context.CancelFunc) {}, 11 * time.Minute},
+		"cancel":             {func(s *slot, _ context.CancelFunc) { s.cancel(ErrCanceled) }, time.Minute},
+		"the worker's end":   {func(_ *slot, end context.CancelFunc) { end() }, time.Minute},
+		"cancel after it":    {func(s *slot, _ context.CancelFunc) { time.Sleep(10*time.Minute + time.Second); s.cancel(ErrCanceled) }, 11 * time.Minute},
+		"ended, then cancel": {func(s *slot, end context.CancelFunc) { end(); time.Sleep(time.Second); s.cancel(ErrCanceled) }, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent, end := context.WithCancel(t.Context())
+				s := newSlot(parent)
+				defer s.close()
+				begun := time.Now()
+				left := make(chan time.Duration, 1)
+				r := newRun(belfry.Job{Timeout: belfry.Duration(10 * time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+				inTime := s.execute(run(func(context.Context) { c.end(s, end); time.Sleep(time.Hour) }), r, time.Minute,
+					func(belfry.Finish, error, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+				if took := <-left; inTime || took != c.want {
+					t.Errorf("left behind after %s (in time: %t), want %s", took, inTime, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestASlotWhoseContextHasEndedIsPatientNoLongerThanItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlot(t.Context())
+		defer s.close()
+		s.cancel(ErrCanceled)
+		synctest.Wait() // nobody was there to be hurried
+		begun := time.Now()
+		left := make(chan time.Duration, 1)
+		r := newRun(belfry.Job{Timeout: belfry.Duration(time.Hour)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
+		s.execute(run(func(context.Context) { time.Sleep(2 * time.Hour) }), r, time.Minute,
+			func(belfry.Finish, error, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+		if took := <-left; took != time.Minute {
+			t.Errorf("left behind after %s, want a minute", took)
+		}
+	})
+}
+
+func TestATimerOfTheAttemptBeforeLeavesNobodyBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlot(t.Context())
+		defer s.close()
+		if _, left := inSlot(s, time.Minute, time.Minute, func(context.Context) { s.overdue() }); left {
+			t.Error("left behind")
+		}
+	})
+}
