@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -245,11 +246,12 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (belfry.Claim, error) {
 	parts, args := c.parts(p)
 	var number, picked int64
-	rows, err := collectInto(c.ctx, c.tx, &picked, scanReady(&number, &picked),
+	rows, err := collectInto(c.ctx, c.tx, c.s.rows.take(p.n), scanReady(&number, &picked),
 		c.sql.Lease(parts, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
 	if err != nil {
 		return belfry.Claim{}, err
 	}
+	defer c.s.rows.giveBack(rows)
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
@@ -259,6 +261,23 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
 	}
 	return c.leased(w, number, rows)
+}
+
+// rowPool keeps the room in which claims read jobs: half of the memory that a
+// large claim uses up.
+type rowPool struct{ pool sync.Pool }
+
+func (p *rowPool) take(n int) []jobRow {
+	if rows, ok := p.pool.Get().(*[]jobRow); ok && cap(*rows) >= n {
+		return (*rows)[:0]
+	}
+	return make([]jobRow, 0, min(n, belfry.MaxBatch))
+}
+
+// giveBack is for rows that nobody looks at any more.
+func (p *rowPool) giveBack(rows []jobRow) {
+	clear(rows)
+	p.pool.Put(&rows)
 }
 
 func (c *change) deadline(j belfry.Job) time.Time {

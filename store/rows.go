@@ -94,25 +94,20 @@ func text(v any) string {
 
 // collect reads all rows of an answer.
 func collect[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
-	var size int64
-	return collectInto(ctx, tx, &size, scan, query, args...)
+	return collectInto(ctx, tx, nil, scan, query, args...)
 }
 
-// collectInto is collect where the first row says how many there are about.
-func collectInto[T any](ctx context.Context, tx Tx, size *int64, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
+// collectInto is collect behind what is there.
+func collectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []T
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
 			return nil, fmt.Errorf("scan: %w\n%s", err, query)
-		}
-		if all == nil {
-			all = make([]T, 0, max(1, *size))
 		}
 		all = append(all, v)
 	}

@@ -71,7 +71,8 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 	var checks, other []belfry.Finish
 	well := make([]belfry.Finish, 0, len(fs))
 	place := make(map[belfry.Ref]int, len(fs))
-	for i, f := range fs {
+	for i := range fs {
+		f := &fs[i]
 		if err := f.Validate(); err != nil {
 			return nil, err
 		}
@@ -82,11 +83,11 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 		place[f.Ref] = i
 		switch {
 		case f.Outcome != belfry.OutcomeOK:
-			other = append(other, f)
+			other = append(other, *f)
 		case f.Check != nil:
-			checks = append(checks, f)
+			checks = append(checks, *f)
 		default:
-			well = append(well, f)
+			well = append(well, *f)
 		}
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
@@ -95,9 +96,13 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			return nil, err
 		}
 	}
-	settled := func(states map[belfry.Ref]belfry.JobState) {
+	settled := func(ref belfry.Ref, state belfry.JobState) {
+		f := &out[place[ref]]
+		f.Stale, f.State = false, state
+	}
+	settledAll := func(states map[belfry.Ref]belfry.JobState) {
 		for ref, state := range states {
-			out[place[ref]].Stale, out[place[ref]].State = false, state
+			settled(ref, state)
 		}
 	}
 	c.gathers = true
@@ -105,17 +110,19 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 	if err != nil {
 		return nil, err
 	}
-	settled(judged)
+	settledAll(judged)
 	succeeded, err := c.succeed(append(well, plain...))
 	if err != nil {
 		return nil, err
 	}
-	settled(succeeded)
+	for i := range succeeded {
+		settled(succeeded[i].Ref, belfry.JobSucceeded)
+	}
 	ends, err := c.settleOther(other)
 	if err != nil {
 		return nil, err
 	}
-	settled(ends)
+	settledAll(ends)
 	if err := c.keepDetails(fs, out); err != nil {
 		return nil, err
 	}

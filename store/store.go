@@ -134,6 +134,7 @@ type Store struct {
 
 	demands demands
 
+	rows        rowPool
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]

@@ -34,7 +34,7 @@ type Succeeded struct {
 
 // ending is the end of a check that brought nothing but its success, such as a
 // command's.
-func (s Succeeded) ending() ending {
+func (s *Succeeded) ending() ending {
 	j := jobRow{Job: belfry.Job{ID: s.Ref.JobID, Kind: belfry.KindCommand, State: belfry.JobRunning, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
 		Nominal: instant(s.Nominal), DueAt: instant(s.DueAt), ClaimedAt: instant(s.ClaimedAt)}}
 	return ending{row: j, settled: belfry.Settlement{State: belfry.JobSucceeded, Outcome: belfry.OutcomeOK}}
@@ -46,8 +46,8 @@ const SucceededColumns = `id, lease, queue, origin, schedule_id, claimed_at, nom
 // ScanSucceeded reads them, and closes the answer.
 func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 	defer rows.Close()
+	var s Succeeded
 	for rows.Next() {
-		var s Succeeded
 		if err := rows.Scan(&s.Ref.JobID, &s.Ref.Lease, &s.Queue, (*string)(&s.Trigger), &s.ScheduleID, &s.ClaimedAt, &s.Nominal, &s.DueAt, &s.TaskID, &s.Attempt); err != nil {
 			return nil, err
 		}
@@ -58,13 +58,13 @@ func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 
 // succeed settles attempts that went well. It answers those whose lease was
 // good.
-func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
-	states := make(map[belfry.Ref]belfry.JobState, len(fs))
+func (c *change) succeed(fs []belfry.Finish) ([]Succeeded, error) {
 	if len(fs) == 0 {
-		return states, nil
+		return nil, nil
 	}
 	rows := make([]Success, len(fs))
-	for i, f := range fs {
+	for i := range fs {
+		f := &fs[i]
 		signal, _ := belfry.CleanText(f.Signal, maxSignal)
 		rows[i] = Success{f.JobID, f.Lease, jsonText(f.Output), f.StartedIn.D().Microseconds(), f.ExitCode, signal, bit(f.LogCut)}
 	}
@@ -77,21 +77,25 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 	var scheduled []int64
 	var checks []ending
 	var members []memberEnd
-	for _, d := range done {
+	for i := range done {
+		d := &done[i]
+		if i == 0 || d.Queue != done[i-1].Queue {
+			c.wake(topicPlace(d.Queue))
+		}
 		switch d.Trigger {
 		case belfry.TriggerCheck:
 			checks = append(checks, d.ending())
 		case belfry.TriggerCycle:
 			members = append(members, memberEnd{jobID: d.Ref.JobID, taskID: d.TaskID, state: belfry.JobSucceeded, attempts: d.Attempt, claimedAt: instant(d.ClaimedAt)})
 		}
-		states[d.Ref] = belfry.JobSucceeded
-		c.observe(func(o Observer) {
-			o.Settled(d.Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(d.ClaimedAt)))
-		})
 		scheduled = c.ended(d.Trigger, d.ScheduleID, scheduled)
-		c.wake(topicPlace(d.Queue))
 	}
 	c.wake(topicJobs)
+	c.observe(func(o Observer) {
+		for i := range done {
+			o.Settled(done[i].Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(done[i].ClaimedAt)))
+		}
+	})
 	if err := c.judgeEnds(checks); err != nil {
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func (c *change) succeed(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, er
 		return nil, err
 	}
 	if len(scheduled) == 0 {
-		return states, nil
+		return done, nil
 	}
-	return states, c.follow(unique(scheduled))
+	return done, c.follow(unique(scheduled))
 }

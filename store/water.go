@@ -89,7 +89,7 @@ func (l *lowWater) begin(k waterKey, now time.Time) (m mark, ok bool) {
 
 // rise notes what a claim has seen: nothing that it could take is left before
 // the last job it took, or at all if it had not found enough.
-func (l *lowWater) rise(p picking, found []jobRow, enough bool, stable time.Time, took time.Duration) {
+func (l *lowWater) rise(p picking, last *mark, enough bool, stable time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.marks[p.key]
@@ -103,13 +103,12 @@ func (l *lowWater) rise(p picking, found []jobRow, enough bool, stable time.Time
 	if !p.marked {
 		known.lookAgain = time.Now().Add(max(lookEvery, lookRest(took-p.trip)))
 	}
-	if len(found) == 0 { // perhaps others were faster with all that it found
+	if last == nil { // perhaps others were faster with all that it found
 		return
 	}
-	last := found[len(found)-1]
-	known.priority, known.readyAt, known.id = last.Priority, micros(stable), 0
+	known.priority, known.readyAt, known.id = last.priority, micros(stable), 0
 	if enough && last.readyAt < known.readyAt {
-		known.readyAt, known.id = last.readyAt, last.ID
+		known.readyAt, known.id = last.readyAt, last.id
 	}
 }
 
@@ -162,7 +161,11 @@ func (c *change) runnableBy(w belfry.WorkerState, met []int64) *where {
 // enough.
 func (c *change) picked(p picking, rows []jobRow, enough bool) {
 	took := time.Since(p.begun)
-	c.after(func() { c.s.water.rise(p, rows, enough, c.stable, took) })
+	var last *mark
+	if n := len(rows); n > 0 {
+		last = &mark{priority: rows[n-1].Priority, readyAt: rows[n-1].readyAt, id: rows[n-1].ID}
+	}
+	c.after(func() { c.s.water.rise(p, last, enough, c.stable, took) })
 }
 
 // part is a walk through the index of ready jobs.

@@ -36,16 +36,15 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 	if err != nil {
 		return nil, err
 	}
-	done = append(done, ended...)
-	var inPacks []store.Succeeded
+	done = slices.Grow(append(done, ended...), len(rows)-len(single))
+	alone := len(done)
 	var left []store.Success
 	for _, p := range packed {
-		ended, err := d.succeedPacked(ctx, tx, p, now)
-		if err != nil {
+		before := len(done)
+		if done, err = d.succeedPacked(ctx, tx, p, now, done); err != nil {
 			return nil, err
 		}
-		inPacks = append(inPacks, ended...)
-		if len(ended) < len(p.rows) {
+		if ended := done[before:]; len(ended) < len(p.rows) {
 			there, err := lockThere(ctx, tx, without(p.of, ended))
 			if err != nil {
 				return nil, err
@@ -53,8 +52,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 			left = append(left, there...)
 		}
 	}
-	done = append(done, inPacks...)
-	if err := d.leave(ctx, tx, inPacks, now); err != nil || len(left) == 0 {
+	if err := d.leave(ctx, tx, done[alone:], now); err != nil || len(left) == 0 {
 		return done, err
 	}
 	if err := d.Unpack(ctx, tx, store.Packed{Jobs: idsOf(left)}); err != nil {
@@ -125,7 +123,7 @@ func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []
 		k := slices.IndexFunc(packed, func(s packedSuccesses) bool { return s.session == p.session })
 		if k < 0 {
 			k = len(packed)
-			packed = append(packed, packedSuccesses{session: p.session})
+			packed = append(packed, packedSuccesses{p.session, make([]packedSuccess, 0, len(rows)), make([]store.Success, 0, len(rows))})
 		}
 		packed[k].rows = append(packed[k].rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, unless(r.Signal), unless(r.LogCut)})
 		packed[k].of = append(packed[k].of, r)
@@ -147,9 +145,11 @@ func unless[T comparable](v T) *T {
 // of these if it has not been changed since; a job that was tried before, under
 // a lease among these, is left out as well and is for the other statement.
 //
+// What ended is added to done.
+//
 // A full join is the one way to say that neither side is to be walked for each
 // row of the other: the planner takes both for ten rows.
-func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccesses, now int64) ([]store.Succeeded, error) {
+func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccesses, now int64, done []store.Succeeded) ([]store.Succeeded, error) {
 	oldest := p.rows[0].Lease
 	for _, r := range p.rows {
 		oldest = min(oldest, r.Lease)
@@ -171,9 +171,8 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 		return nil, err
 	}
 	defer res.Close()
-	done := make([]store.Succeeded, 0, len(p.rows))
+	s := store.Succeeded{Trigger: belfry.TriggerEnqueue}
 	for res.Next() {
-		s := store.Succeeded{Trigger: belfry.TriggerEnqueue}
 		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
 			return nil, err
 		}
