@@ -73,17 +73,17 @@ func (a *attempt) in(s *slot) {
 
 // execute runs the attempt and gives what came of it to done. It reports
 // whether the attempt ended in time: this goroutine was not left behind.
-func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, report bool)) (inTime bool) {
+func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now time.Time, report bool)) (inTime bool) {
 	w := a.lane.life.worker
 	ex := w.options.Executors[a.run.Job.Kind]
 	if ex == nil {
-		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), true)
+		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), time.Now(), true)
 		return true
 	}
 	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
 	begun := time.Now()
 	a.in(s)
-	return s.execute(ex, &a.run, w.patience(&a.run), func(f belfry.Finish, cause error, left bool) {
+	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f belfry.Finish, cause error, left bool) {
 		if left {
 			w.log.Warn("handler ignored the end of its context and was left behind",
 				"job", f.JobID, "task", a.run.Job.Task, "cause", cause)
@@ -92,9 +92,10 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, report
 		}
 		f, report := conclude(f, cause, a.run.Timeout())
 		f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
-		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, time.Since(begun))
+		now := time.Now()
+		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
 		a.left.Store(left)
-		done(a, f, report && !a.lane.life.lost())
+		done(a, f, now, report && !a.lane.life.lost())
 		if left {
 			a.lane.leave()
 		}
@@ -120,12 +121,12 @@ func (a *attempt) unstarted() belfry.Finish {
 
 // report hands a result over, after the log: the result ends the lease, and
 // the log needs it.
-func (a *attempt) report(f belfry.Finish) {
+func (a *attempt) report(f belfry.Finish, now time.Time) {
 	f.LogCut = a.log.flush(logPatience) || f.LogCut
 	l := a.lane.life
 	a.note(func(s *Spool) error { return s.keep(l.session.ID, f) })
 	l.worker.reports.put(report{
-		session: l.session.ID, finish: f, since: time.Now(),
+		session: l.session.ID, finish: f, since: now,
 		expected: a.settled.Load(), spooled: a.spool() != nil,
 		owner: a,
 	})

@@ -246,7 +246,7 @@ func (l *lane) resize(slots int) {
 }
 
 // ended frees the slot of an attempt, before its result travels.
-func (l *lane) ended(a *attempt, f belfry.Finish, report bool) {
+func (l *lane) ended(a *attempt, f belfry.Finish, now time.Time, report bool) {
 	a.log.close()
 	l.mu.Lock()
 	l.pace.ended++
@@ -257,7 +257,7 @@ func (l *lane) ended(a *attempt, f belfry.Finish, report bool) {
 		l.life.release(a)
 		return
 	}
-	a.report(f)
+	a.report(f, now)
 }
 
 // handBack reports attempts that were not started.
@@ -265,7 +265,7 @@ func (l *lane) handBack(as []*attempt) {
 	for _, a := range as {
 		l.count(0, +1)
 		a.log.close()
-		a.report(a.unstarted())
+		a.report(a.unstarted(), time.Now())
 	}
 }
 

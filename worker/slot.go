@@ -21,6 +21,7 @@ type slot struct {
 	mu       sync.Mutex
 	leave    func()    // the attempt that runs behind
 	leaveAt  time.Time // when it is time
+	rings    time.Time // when the timer does, or has; zero: it is not set
 	patience time.Duration
 }
 
@@ -60,10 +61,11 @@ func (s *slot) close() {
 // passed, that the attempt was left behind. It returns when the executor does,
 // and says whether it was in time; one that was not gave its own answer to late,
 // and its slot is of no more use.
-func (s *slot) execute(ex Executor, r *Run, patience time.Duration, answer func(f belfry.Finish, cause error, left bool), late func(belfry.Finish)) (inTime bool) {
-	ctx, stop := context.WithTimeoutCause(s.ctx, r.Timeout(), ErrTimeout)
+func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f belfry.Finish, cause error, left bool), late func(belfry.Finish)) (inTime bool) {
+	deadline := now.Add(r.Timeout())
+	ctx, stop := context.WithDeadlineCause(s.ctx, deadline, ErrTimeout)
 	defer stop()
-	s.begin(r.Timeout(), patience, func() {
+	s.begin(deadline, patience, func() {
 		answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), context.Cause(ctx), true)
 	})
 	runGuarded(withRun(ctx, r), ex, r, func(f belfry.Finish) {
@@ -76,11 +78,10 @@ func (s *slot) execute(ex Executor, r *Run, patience time.Duration, answer func(
 	return inTime
 }
 
-func (s *slot) begin(timeout, patience time.Duration, leave func()) {
+func (s *slot) begin(deadline time.Time, patience time.Duration, leave func()) {
 	s.mu.Lock()
-	s.leave, s.patience = leave, patience
-	s.leaveAt = time.Now().Add(timeout + patience)
-	s.timer.Reset(timeout + patience)
+	s.leave, s.patience, s.leaveAt = leave, patience, deadline.Add(patience)
+	s.set()
 	s.mu.Unlock()
 	if s.ctx.Err() != nil { // before there was anybody to hurry
 		s.hurry(s.ctx)
@@ -93,8 +94,16 @@ func (s *slot) end() (inTime bool) {
 	inTime = s.leave != nil
 	s.leave = nil
 	s.mu.Unlock()
-	s.timer.Stop()
 	return inTime
+}
+
+// set sees to it that the timer rings when it is time, or earlier: it stays set
+// over the attempts of which none is left behind.
+func (s *slot) set() {
+	if s.rings.IsZero() || s.leaveAt.Before(s.rings) {
+		s.rings = s.leaveAt
+		s.timer.Reset(time.Until(s.leaveAt))
+	}
 }
 
 // hurry is called when a context has ended before its attempt's time. That may
@@ -104,19 +113,21 @@ func (s *slot) hurry(ctx context.Context) {
 	defer s.mu.Unlock()
 	if at := time.Now().Add(s.patience); s.ctx == ctx && s.leave != nil && at.Before(s.leaveAt) {
 		s.leaveAt = at
-		s.timer.Reset(s.patience)
+		s.set()
 	}
 }
 
-// overdue leaves the attempt behind. The timer may have rung for the attempt
-// before.
+// overdue leaves the attempt behind, if the timer has not rung for one before.
 func (s *slot) overdue() {
 	s.mu.Lock()
+	s.rings = time.Time{}
 	leave := s.leave
-	if time.Now().Before(s.leaveAt) {
+	switch {
+	case leave == nil:
+	case time.Now().Before(s.leaveAt):
 		leave = nil
-	}
-	if leave != nil {
+		s.set()
+	default:
 		s.leave = nil
 	}
 	s.mu.Unlock()
