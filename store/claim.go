@@ -70,7 +70,19 @@ func (s *Store) freed(r belfry.ClaimRequest) <-chan struct{} {
 
 // claim says besides whether a limit over all workers was in the way.
 func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, limited bool, err error) {
-	err = s.write(ctx, "claim", func(c *change) error {
+	ahead := func(c *change) {
+		_, _ = c.session(r.Session)
+		if len(r.Tickets) > 0 {
+			return
+		}
+		_, _ = c.claimable(r.Want)
+		for queue := range r.Want {
+			if id, ok := s.habit.task(queue); ok && len(r.Want) == 1 {
+				_, _ = s.tasksByID(ctx, c.tx, []int64{id})
+			}
+		}
+	}
+	err = s.writeAhead(ctx, "claim", ahead, func(c *change) error {
 		out, limited = belfry.Claim{Jobs: []belfry.LeasedJob{}}, false
 		session, err := c.session(r.Session)
 		if err == nil && len(r.Tickets) > 0 {
@@ -148,6 +160,7 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 			names = append(names, q)
 		}
 	}
+	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
 		return collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 and name = $1`, names[0])
 	}
@@ -257,6 +270,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 		return c.leaseAtOnce(w, q, p)
 	}
 	c.picked(p, rows, int(picked) == p.n)
+	c.s.habit.note(q.Name, rows)
 	if len(rows) == 0 {
 		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
 	}

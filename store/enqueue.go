@@ -66,6 +66,7 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 			fresh = append(fresh, &ins[i])
 		}
 	}
+	c.alone = c.alone && len(taken) == 0 // whoever has a key is read behind
 	held, err := c.insertJobs(fresh)
 	if err != nil {
 		return nil, err
@@ -75,15 +76,12 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 
 // prepare checks what was asked for and completes it from its tasks.
 func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
-	names := make([]taskName, 0, len(ns))
+	names := taskNames(ns)
 	for i := range ns {
-		if ns[i].Namespace == "" {
-			ns[i].Namespace = belfry.DefaultNamespace
-		}
+		ns[i].Namespace = names[i].Namespace
 		if err := ns[i].Validate(c.now); err != nil {
 			return nil, err
 		}
-		names = append(names, taskName{ns[i].Namespace, ns[i].Task})
 	}
 	tasks, err := c.tasksByName(names)
 	if err != nil {
@@ -112,6 +110,14 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow}
 	}
 	return ins, nil
+}
+
+func taskNames(ns []belfry.NewJob) []taskName {
+	names := make([]taskName, len(ns))
+	for i := range ns {
+		names[i] = taskName{cmp.Or(ns[i].Namespace, belfry.DefaultNamespace), ns[i].Task}
+	}
+	return names
 }
 
 // checkQueues looks up the queues that jobs name themselves. Those of tasks
@@ -323,7 +329,7 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
-		if _, err := c.tx.Exec(c.ctx, insert, args...); err != nil {
+		if _, err := c.execLast(insert, args...); err != nil {
 			return nil, fmt.Errorf("insert jobs: %w", err)
 		}
 		c.wakeForNew(ins)

@@ -105,7 +105,14 @@ func refused(err error) bool {
 }
 
 func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {
-	err = s.write(ctx, "enqueue", func(c *change) error {
+	ahead := func(c *change) {
+		if n := len(ns); n > 0 && n <= belfry.MaxBatch {
+			_, _ = c.tasksByName(taskNames(ns))
+			_, _ = c.sql.NextIDs(ctx, c.tx, "job", n)
+		}
+	}
+	err = s.writeAhead(ctx, "enqueue", ahead, func(c *change) error {
+		c.alone = true
 		out, err = c.enqueue(ns)
 		return err
 	})

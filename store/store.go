@@ -135,6 +135,7 @@ type Store struct {
 	demands demands
 
 	rows        rowPool
+	habit       habit
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]
@@ -163,11 +164,16 @@ func (s *Store) Run(ctx context.Context) error {
 // write runs a transition, tells the observer, and after the commit wakes whom
 // it concerns. One that finds the clock set is begun again once it was followed.
 func (s *Store) write(ctx context.Context, name string, fn func(c *change) error) error {
+	return s.writeAhead(ctx, name, nil, fn)
+}
+
+// writeAhead is write where it is known what fn asks first: ahead asks the same.
+func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
 	begun := time.Now()
-	c, err := s.try(ctx, fn, false)
+	c, err := s.try(ctx, ahead, fn, false)
 	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
 		if err = s.FollowClock(ctx); err == nil {
-			c, err = s.try(ctx, fn, tries == followTries)
+			c, err = s.try(ctx, ahead, fn, tries == followTries)
 		}
 	}
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
@@ -186,10 +192,16 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 }
 
 // try runs a transition once; unsure is [change.unsure].
-func (s *Store) try(ctx context.Context, fn func(c *change) error, unsure bool) (c *change, err error) {
+func (s *Store) try(ctx context.Context, ahead func(c *change), fn func(c *change) error, unsure bool) (c *change, err error) {
 	asked := s.begin(ctx)
 	asked.unsure = unsure
-	err = s.db.Write(ctx, func(tx Tx, at Moment) error {
+	write := s.db.Write
+	if db, far := s.db.(Foreseer); far && ahead != nil {
+		write = func(ctx context.Context, fn func(Tx, Moment) error) error {
+			return db.WriteAhead(ctx, s.foresee(asked, ahead), fn)
+		}
+	}
+	err = write(ctx, func(tx Tx, at Moment) error {
 		again := *asked // what an earlier try has gathered is gone with it
 		c = &again
 		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
@@ -235,6 +247,8 @@ type change struct {
 	then   []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
+	// alone is set where nothing follows the jobs that are enqueued.
+	alone bool
 	// clock is what was known of it when it was compared; zero before.
 	clock  clockRow
 	unsure bool // a clock that was set is no reason to begin again, but nothing is trusted

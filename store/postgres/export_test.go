@@ -9,6 +9,12 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
+// OpenTraced is Open with a tracer on its connections.
+func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTracer) (*store.Store, error) {
+	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = tracer }
+	return Open(ctx, dsn, o)
+}
+
 // OpenForgetful is Open with a pool that, like a pooler in transaction mode,
 // wipes all that a session remembers whenever a connection is given back.
 func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, error) {

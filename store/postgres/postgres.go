@@ -218,60 +218,101 @@ const beginRead = "begin isolation level repeatable read read only; set local ji
 func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 	return db.retry(ctx, func() error {
 		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
-			return fn(handle{tx})
+			return fn(handle{q: tx})
 		})
 	})
 }
 
-// Write runs fn in one transaction under the database's clock. Begin and the
-// question for the time travel together.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
+// WriteAhead implements [store.Foreseer]. Begin, the question for the time and
+// what is asked ahead travel together.
+func (db *DB) WriteAhead(ctx context.Context, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
 	return db.retry(ctx, func() error {
 		conn, err := db.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		at, err := db.begin(ctx, conn)
+		at, answers, err := db.begin(ctx, conn, ahead)
 		if err != nil {
 			db.rollback(conn)
 			return beginError{err}
 		}
-		if err := fn(handle{conn.Conn()}, at); err != nil {
-			db.rollback(conn)
-			return err
+		tx := transition{handle: handle{conn.Conn(), answers}, conn: conn}
+		if err = fn(&tx, at); err == nil && !tx.committed {
+			err = committed(conn.Exec(ctx, "commit"))
 		}
-		tag, err := conn.Exec(ctx, "commit")
-		if err == nil && tag.String() != "COMMIT" {
-			err = fmt.Errorf("commit answered %q", tag.String())
-		}
-		if err != nil {
+		if err != nil && !tx.committed {
 			db.rollback(conn)
 		}
 		return err
 	})
 }
 
-func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn) (at store.Moment, err error) {
+// committed tells a commit from what became of a failed transaction.
+func committed(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.String() != "COMMIT" {
+		err = fmt.Errorf("commit answered %q", tag.String())
+	}
+	return err
+}
+
+// transition is a transaction that [DB.Write] began.
+type transition struct {
+	handle
+	conn      *pgxpool.Conn
+	committed bool
+}
+
+// ExecLast implements [store.Closer]. A statement that fails keeps the commit
+// behind it from being carried out.
+func (t *transition) ExecLast(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	var batch pgx.Batch
+	batch.Queue(query, args...)
+	batch.Queue("commit")
+	res := t.conn.SendBatch(ctx, &batch)
+	tag, err := res.Exec()
+	if err == nil {
+		err = committed(res.Exec())
+	}
+	if err = errors.Join(err, res.Close()); err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, query)
+	}
+	t.committed = true
+	return tag.RowsAffected(), nil
+}
+
+func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(beginSQL)
+	for _, s := range ahead {
+		batch.Queue(s.SQL, s.Args...)
+	}
 	res := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, res.Close()) }()
 	if _, err := res.Exec(); err != nil {
-		return at, fmt.Errorf("begin: %w", err)
+		return at, nil, fmt.Errorf("begin: %w", err)
 	}
 	var s sample
 	var now int64
 	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil); err != nil {
-		return at, fmt.Errorf("read the clock: %w", err)
+		return at, nil, fmt.Errorf("read the clock: %w", err)
 	}
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
 	if db.clock != nil {
 		at.Now = db.clock()
 		at.Stable = at.Now // a test's clock moves between transactions
 	}
-	return at, nil
+	if len(ahead) == 0 {
+		return at, nil, nil
+	}
+	answers = &foreseen{types: conn.Conn().TypeMap()}
+	for _, s := range ahead {
+		if err := answers.collect(s, res); err != nil {
+			return at, nil, err
+		}
+	}
+	return at, answers, nil
 }
 
 // clockSQL reads the time of day and not that of the transaction's begin,
@@ -365,7 +406,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.
 	var h store.Tx
 	switch t := tx.(type) {
 	case pgx.Tx:
-		h = handle{t}
+		h = handle{q: t}
 	case *sql.Tx:
 		h = stdHandle{t}
 	default:
@@ -428,7 +469,10 @@ type queryer interface {
 }
 
 // handle is a transaction as the store sees it.
-type handle struct{ q queryer }
+type handle struct {
+	q     queryer
+	ahead *foreseen
+}
 
 func (h handle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	tag, err := h.q.Exec(ctx, query, args...)
@@ -439,6 +483,9 @@ func (h handle) Exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 func (h handle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	if rows, ok := h.ahead.take(query, args); ok {
+		return rows, nil
+	}
 	rows, err := h.q.Query(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
