@@ -124,6 +124,10 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "belfry"
 	}
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		registerArrays(conn)
+		return nil
+	}
 	if o.configure != nil {
 		o.configure(cfg)
 	}
