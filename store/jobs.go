@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // selectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
-// selectReady those that have none, selectDone the finished ones. A live job runs if it has a lease: job_id is not
+// selectReady those that have none, with the numbers that most have not begun to count as one, selectDone the finished ones. A live job runs if it has a lease: job_id is not
 // null then.
 const (
 	selectLive = selectLeased + `
@@ -25,8 +26,10 @@ const (
 			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
 			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null`
 	selectReady = `
-		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
-			generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key, ready_at
+		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, origin, schedule, schedule_id,
+			due_at, created_at, max_attempts, timeout, active_key, idem_key, ready_at,
+			case when generation | nominal | attempt | failures | infra | snoozes | lease = 0 then null
+				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease end as numbers
 		from jobs`
 	selectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
@@ -66,10 +69,17 @@ func scanJob(rows Rows) (j jobRow, err error) {
 func scanReady(more ...any) func(Rows) (jobRow, error) {
 	var j jobRow
 	var t jobTexts
-	places := append(append(t.begin(&j), &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout, &j.Lease, &t.activeKey, &j.Key, &j.readyAt), more...)
+	var numbers *string
+	places := append([]any{&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority,
+		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID,
+		&t.dueAt, &t.createdAt, &j.MaxAttempts, &t.timeout, &t.activeKey, &j.Key, &j.readyAt, &numbers}, more...)
 	return func(rows Rows) (jobRow, error) {
-		j, t = jobRow{}, jobTexts{}
+		j, t, numbers = jobRow{}, jobTexts{}, nil
 		err := rows.Scan(places...)
+		if err == nil && numbers != nil {
+			err = t.count(&j, *numbers)
+		}
+		j.State = belfry.JobReady
 		t.complete(&j)
 		return j, err
 	}
@@ -97,6 +107,24 @@ func (t *jobTexts) complete(j *jobRow) {
 	if t.activeKey != nil {
 		j.ActiveKey = *t.activeKey
 	}
+}
+
+// count reads the numbers of [selectReady].
+func (t *jobTexts) count(j *jobRow, numbers string) error {
+	var all [7]int64
+	parts := strings.Split(numbers, ",")
+	for i := range all {
+		var err error
+		if len(parts) != len(all) {
+			return fmt.Errorf("%d numbers of a job", len(parts))
+		}
+		if all[i], err = strconv.ParseInt(parts[i], 10, 64); err != nil {
+			return fmt.Errorf("a number of a job: %w", err)
+		}
+	}
+	j.Generation, t.nominal, j.Attempt, j.Failures = all[0], all[1], int(all[2]), int(all[3])
+	j.Infra, j.Snoozes, j.Lease = int(all[4]), int(all[5]), all[6]
+	return nil
 }
 
 // Tags are kept as one text, with a comma on both ends so that one of them can
