@@ -68,8 +68,7 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
 	}
 	out := make([]belfry.Finished, len(fs))
-	var checks, other []belfry.Finish
-	well := make([]belfry.Finish, 0, len(fs))
+	var checks, other, well []belfry.Finish
 	place := make(map[belfry.Ref]int, len(fs))
 	for i := range fs {
 		f := &fs[i]
@@ -86,8 +85,10 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 			other = append(other, *f)
 		case f.Check != nil:
 			checks = append(checks, *f)
-		default:
+		case len(well) < i:
 			well = append(well, *f)
+		default: // as most calls: nothing but these so far
+			well = fs[: i+1 : i+1]
 		}
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {

@@ -46,7 +46,8 @@ type reporter struct {
 	mu      sync.Mutex
 	queue   []report
 	spare   []report // of a batch that was answered, for the queue
-	pending int      // in queue and under way
+	sending []belfry.Finish
+	pending int // in queue and under way
 	wake    chan struct{}
 	empty   chan struct{} // closed while pending is 0
 	pause   patience.Backoff
@@ -135,10 +136,9 @@ func (r *reporter) take() []report {
 		size += len(r.queue[n].finish.Output) + len(r.queue[n].finish.Error)
 		n++
 	}
-	batch := r.queue[:n:n]
-	if r.queue = r.queue[n:]; len(r.queue) == 0 {
-		r.queue, r.spare = r.spare, nil
-	}
+	batch, rest := r.queue[:n], r.queue[n:]
+	r.queue, r.spare = append(r.spare[:0], rest...), nil // behind the batch, it would grow for ever into new memory
+	clear(rest)
 	return batch
 }
 
@@ -147,7 +147,7 @@ func (r *reporter) reuse(batch []report) {
 	clear(batch)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cap(batch) > cap(r.spare) && cap(batch) <= maxFinishes {
+	if cap(batch) > cap(r.spare) && cap(batch) <= 4*maxFinishes {
 		r.spare = batch[:0]
 	}
 }
@@ -181,10 +181,12 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished, error) {
 	ctx, cancel := context.WithTimeout(ctx, finishWait)
 	defer cancel()
-	fs := make([]belfry.Finish, len(batch))
-	for i, rep := range batch {
-		fs[i] = rep.finish
+	fs := r.sending[:0]
+	for i := range batch {
+		fs = append(fs, batch[i].finish)
 	}
+	r.sending = fs
+	defer clear(fs)
 	begun := time.Now()
 	answers, err := r.broker.Finish(ctx, batch[0].session, fs)
 	if err == nil && len(answers) != len(fs) {
@@ -204,11 +206,11 @@ func countStale(answers []belfry.Finished) (n int) {
 }
 
 func (r *reporter) settle(batch []report, answers []belfry.Finished) {
-	for i, rep := range batch {
+	for i := range batch {
 		if answers[i].Stale {
-			r.stale(rep)
+			r.stale(batch[i])
 		}
-		r.done(rep)
+		r.done(batch[i])
 	}
 }
 

@@ -136,7 +136,7 @@ func unless[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
 	}
-	return &v
+	return new(v) // and not &v, which would take memory for the nil as well
 }
 
 // succeedPacked needs no look at a lease: that a pack had the job was seen, a
