@@ -22,13 +22,12 @@ import (
 // belfrySettings are all that differs between Belfry as it comes and tuned for
 // many tiny jobs.
 var belfrySettings = map[base]struct {
-	words    string
-	slots    int // of the queue on this worker; 0: its default
-	prefetch int
-	conns    int // of each pool on PostgreSQL; 0: its default
+	words string
+	slots int // of the queue on this worker; 0: its default
+	conns int // of each pool on PostgreSQL; 0: its default
 }{
 	belfryDefault: {words: "default settings"},
-	belfryTuned:   {words: "100 slots, prefetch 1,000", slots: 100, prefetch: 1000, conns: 40},
+	belfryTuned:   {words: "4 slots, 40 connections", slots: 4, conns: 40},
 }
 
 const belfryHistory = "kept for 30 days, as by default"
@@ -130,7 +129,7 @@ func (q *belfryQueue) Work(_ context.Context, ran func(int64)) (func() error, er
 	set := belfrySettings[q.base]
 	w, err := worker.New(worker.Options{
 		Broker: q.worker, Handlers: &handlers,
-		Queues: map[string]int{belfry.DefaultQueue: set.slots}, Prefetch: set.prefetch,
+		Queues: map[string]int{belfry.DefaultQueue: set.slots},
 	})
 	if err != nil {
 		return nil, err
