@@ -185,17 +185,21 @@ func (b Bare) end(ctx context.Context, conn *pgx.Conn, batches <-chan claimed) e
 
 // bound is how close Belfry comes.
 func (r *run) bound(ctx context.Context) error {
-	if r.pg == nil {
-		return nil
-	}
-	return r.rounds(ctx, r.Rounds, []*Database{r.pg}, func(d *Database) error {
+	return r.rounds(ctx, r.Rounds, r.all, func(d *Database) error {
 		l, err := LiveAndDie(ctx, d, r.Jobs, Tuning{})
 		if err != nil {
 			return err
 		}
 		r.costs(d.Name, "burn-down beside the bound", l.Burn)
 		for _, b := range Bounds {
-			w, err := b.Run(ctx, d, r.Jobs)
+			if !d.Postgres() && !b.Whole {
+				continue
+			}
+			measured := b.Run
+			if !d.Postgres() {
+				measured = bareFile{b.Batch}.run
+			}
+			w, err := measured(ctx, d, r.Jobs)
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.Name, err)
 			}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// bareFile is [Bare] with whole jobs and Belfry's history on SQLite: the same connection does one after the other, since
+// only one can write.
+type bareFile struct{ batch int }
+
+const (
+	bareFileSchema = `create table bare_leases (number integer primary key, session text not null, jobs text not null, deadline_at integer not null)`
+	bareFilePick   = `
+		select id, ready_at, ` + bareWhole + `
+		from jobs
+		where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
+		order by priority desc, ready_at, id
+		limit $3`
+	bareFileMove = `
+		insert into jobs_done (` + store.DoneColumns + `)
+		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
+			schedule, schedule_id, generation, nominal, due_at, created_at, $4, 0,
+			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, $4, null,
+			'ok', '', 0, null, '', 0, 0
+		from jobs
+		where id in (select value from json_each($2))`
+)
+
+func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err error) {
+	s, err := d.NewSite(ctx)
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fill := func(st *store.Store) error {
+		if _, err := EnqueueBulk(ctx, s, st, n); err != nil {
+			return err
+		}
+		return st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { _, err := tx.Exec(ctx, bareFileSchema); return err })
+	}
+	if err := s.With(ctx, store.Options{}, fill); err != nil {
+		return w, err
+	}
+	return w, s.With(ctx, store.Options{}, func(st *store.Store) error {
+		m, err := s.Meter(ctx)
+		if err != nil {
+			return err
+		}
+		var readyAt, id int64 // of the last job before
+		for number := int64(1); w.Jobs < n; number++ {
+			var ids []int64
+			var now int64
+			err := st.DB().Write(ctx, func(tx store.Tx, at store.Moment) (err error) {
+				now = at.Now.UnixMicro()
+				ids, readyAt, id, err = b.claim(ctx, tx, number, readyAt, id)
+				return err
+			})
+			if err == nil && len(ids) == 0 {
+				err = fmt.Errorf("%d jobs are missing", n-w.Jobs)
+			}
+			if err == nil {
+				err = st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return b.end(ctx, tx, number, ids, now) })
+			}
+			if err != nil {
+				return err
+			}
+			w.Jobs += len(ids)
+		}
+		w.Usage, err = m.Read(ctx)
+		return err
+	})
+}
+
+func (b bareFile) claim(ctx context.Context, tx store.Tx, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
+	rows, err := tx.Query(ctx, bareFilePick, readyAt, id, b.batch)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer rows.Close()
+	rest := make([]any, 28)
+	places := []any{&id, &readyAt}
+	for i := range rest {
+		places = append(places, &rest[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(places...); err != nil {
+			return nil, 0, 0, err
+		}
+		ids = append(ids, id)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil || len(ids) == 0 {
+		return nil, 0, 0, err
+	}
+	_, err = tx.Exec(ctx, `insert into bare_leases (number, session, jobs, deadline_at) values ($1, $2, $3, $1)`, number, bareSession, list(ids))
+	return ids, readyAt, id, err
+}
+
+func (b bareFile) end(ctx context.Context, tx store.Tx, number int64, ids []int64, now int64) error {
+	moved, err := tx.Exec(ctx, bareFileMove, number, list(ids), bareSession, now)
+	if err == nil && int(moved) != len(ids) {
+		err = errors.New(strconv.FormatInt(moved, 10) + " jobs ended")
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `delete from jobs where id in (select value from json_each($1))`, list(ids))
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `delete from bare_leases where number = $1`, number)
+	}
+	return err
+}
+
+func list(ids []int64) string {
+	text, err := json.Marshal(ids)
+	if err != nil {
+		panic(err) // numbers always encode
+	}
+	return string(text)
+}
