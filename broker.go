@@ -31,7 +31,7 @@ type Broker interface {
 	Renew(ctx context.Context, session string, holding []Ref) (Renewal, error)
 	// Finish settles attempts. The answers stand in the order of the question.
 	// A stale lease is an answer, not an error. Calling again with the same
-	// question is harmless.
+	// question is harmless. The list is the caller's again when it returns.
 	Finish(ctx context.Context, session string, fs []Finish) ([]Finished, error)
 	// Append keeps pieces of attempts' logs. Pieces under a stale lease and
 	// pieces seen before are dropped without an error.
