@@ -62,9 +62,13 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 // is written as a value, because that can only be planned as a look-up by key.
 func (s *Store) unleased() string { return ownLeaseless + s.sql.Unpacked("id") }
 
+// unleasedOfMany is the same for a walk over many jobs, which looks at all packs
+// together.
+func (s *Store) unleasedOfMany() string { return ownLeaseless + s.sql.UnpackedSince("id", "0") }
+
 // readyIn are the ready jobs of a queue that nobody has leased.
 func (s *Store) readyIn() string {
-	return ` from jobs where queue = $1 and state = 'ready' and ` + ownLeaseless + s.sql.UnpackedSince("id", "0")
+	return ` from jobs where queue = $1 and state = 'ready' and ` + s.unleasedOfMany()
 }
 
 // ownLeaseless is the condition that a job has no row of leases of its own.

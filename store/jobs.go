@@ -11,8 +11,8 @@ import (
 )
 
 // selectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
-// selectReady those that have none, with the numbers that most have not begun to count as one, selectDone the finished ones. A live job runs if it has a lease: job_id is not
-// null then.
+// selectReady those that have none, with the numbers that most have not begun to count as one text,
+// selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
 const (
 	selectLive = selectLeased + `
 		from live`
@@ -57,8 +57,10 @@ type jobRow struct {
 func scanJob(rows Rows) (j jobRow, err error) {
 	var t jobTexts
 	var claimed, deadline, cancel, finished int64
-	err = rows.Scan(append(t.begin(&j), &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
-		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output)...)
+	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
+		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
+		&t.nominal, &t.dueAt, &t.createdAt, &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output)
 	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = instant(claimed), instant(deadline), instant(cancel), instant(finished)
 	t.complete(&j)
 	return j, err
@@ -90,13 +92,6 @@ type jobTexts struct {
 	input, activeKey, output           *string
 	tags                               string
 	nominal, dueAt, createdAt, timeout int64
-}
-
-// begin is where the columns go that all the selects begin with.
-func (t *jobTexts) begin(j *jobRow) []any {
-	return append(make([]any, 0, 35), &j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
-		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
-		&t.nominal, &t.dueAt, &t.createdAt)
 }
 
 func (t *jobTexts) complete(j *jobRow) {

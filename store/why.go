@@ -274,7 +274,7 @@ func (s *Store) whyBehind(ctx context.Context, tx Tx, j belfry.Job, stats belfry
 	ahead, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 		select count(*)
 		from (select 1 from jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from jobs where id = $3), $3)) limit %d) as bounded`,
-		ownLeaseless+s.sql.UnpackedSince("id", "0"), belfry.CountLimit+1), j.Queue, j.Priority, j.ID)
+		s.unleasedOfMany(), belfry.CountLimit+1), j.Queue, j.Priority, j.ID)
 	w.Checks = append(w.Checks, belfry.Check{Name: "no job goes first", OK: ahead == 0,
 		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
 	return err

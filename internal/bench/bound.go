@@ -56,12 +56,14 @@ const (
 	bareMove = `
 		with gone as (delete from jobs where id = any($2) returning *),
 		freed as (delete from bare_leases where number = $1)
-		insert into %s (%s)
-		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
-			schedule, schedule_id, generation, nominal, due_at, created_at, $4::bigint, 0,
-			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, $4, null,
-			'ok', '', 0, null, '', 0, 0
+		insert into %s (` + store.DoneColumns + `)` + bareEnded + `
 		from gone`
+	// bareEnded is a job as it ends, of lease $1 and session $3, at $4.
+	bareEnded = `
+		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
+			schedule, schedule_id, generation, nominal, due_at, created_at, cast($4 as bigint), 0,
+			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, cast($4 as bigint), null,
+			'ok', '', 0, null, '', 0, 0`
 )
 
 // bareSession is as long as the id of a session.
@@ -75,6 +77,9 @@ type claimed struct {
 
 // Run takes n jobs that wait in a fresh database to its history.
 func (b Bare) Run(ctx context.Context, d *Database, n int) (w Work, err error) {
+	if !d.Postgres() {
+		return bareFile{b.Batch}.run(ctx, d, n)
+	}
 	s, err := d.NewSite(ctx)
 	if err != nil {
 		return w, err
@@ -163,9 +168,9 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 }
 
 func (b Bare) end(ctx context.Context, conn *pgx.Conn, batches <-chan claimed) error {
-	query := fmt.Sprintf(bareMove, "bare_done", store.DoneColumns)
+	query := fmt.Sprintf(bareMove, "bare_done")
 	if b.Whole {
-		query = fmt.Sprintf(bareMove, "jobs_done", store.DoneColumns)
+		query = fmt.Sprintf(bareMove, "jobs_done")
 	}
 	var now int64
 	if err := conn.QueryRow(ctx, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint").Scan(&now); err != nil {
@@ -195,11 +200,7 @@ func (r *run) bound(ctx context.Context) error {
 			if !d.Postgres() && !b.Whole {
 				continue
 			}
-			measured := b.Run
-			if !d.Postgres() {
-				measured = bareFile{b.Batch}.run
-			}
-			w, err := measured(ctx, d, r.Jobs)
+			w, err := b.Run(ctx, d, r.Jobs)
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.Name, err)
 			}

@@ -4,7 +4,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -24,14 +23,7 @@ const (
 		where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
 		order by priority desc, ready_at, id
 		limit $3`
-	bareFileMove = `
-		insert into jobs_done (` + store.DoneColumns + `)
-		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
-			schedule, schedule_id, generation, nominal, due_at, created_at, $4, 0,
-			attempt + 1, failures, snoozes, max_attempts, timeout, $1, $3, active_key, idem_key, $4, null,
-			'ok', '', 0, null, '', 0, 0
-		from jobs
-		where id in (select value from json_each($2))`
+	bareFileMove = `insert into jobs_done (` + store.DoneColumns + `)` + bareEnded + ` from jobs where `
 )
 
 func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err error) {
@@ -60,14 +52,14 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 			var now int64
 			err := st.DB().Write(ctx, func(tx store.Tx, at store.Moment) (err error) {
 				now = at.Now.UnixMicro()
-				ids, readyAt, id, err = b.claim(ctx, tx, number, readyAt, id)
+				ids, readyAt, id, err = b.claim(ctx, tx, st.DB().Dialect(), number, readyAt, id)
 				return err
 			})
 			if err == nil && len(ids) == 0 {
 				err = fmt.Errorf("%d jobs are missing", n-w.Jobs)
 			}
 			if err == nil {
-				err = st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return b.end(ctx, tx, number, ids, now) })
+				err = st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error { return b.end(ctx, tx, st.DB().Dialect(), number, ids, now) })
 			}
 			if err != nil {
 				return err
@@ -79,7 +71,7 @@ func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err erro
 	})
 }
 
-func (b bareFile) claim(ctx context.Context, tx store.Tx, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
+func (b bareFile) claim(ctx context.Context, tx store.Tx, sql store.Dialect, number, readyAt, id int64) (ids []int64, _, _ int64, err error) {
 	rows, err := tx.Query(ctx, bareFilePick, readyAt, id, b.batch)
 	if err != nil {
 		return nil, 0, 0, err
@@ -100,28 +92,20 @@ func (b bareFile) claim(ctx context.Context, tx store.Tx, number, readyAt, id in
 	if err := rows.Err(); err != nil || len(ids) == 0 {
 		return nil, 0, 0, err
 	}
-	_, err = tx.Exec(ctx, `insert into bare_leases (number, session, jobs, deadline_at) values ($1, $2, $3, $1)`, number, bareSession, list(ids))
+	_, err = tx.Exec(ctx, `insert into bare_leases (number, session, jobs, deadline_at) values ($1, $2, $3, $1)`, number, bareSession, sql.List(ids))
 	return ids, readyAt, id, err
 }
 
-func (b bareFile) end(ctx context.Context, tx store.Tx, number int64, ids []int64, now int64) error {
-	moved, err := tx.Exec(ctx, bareFileMove, number, list(ids), bareSession, now)
+func (b bareFile) end(ctx context.Context, tx store.Tx, sql store.Dialect, number int64, ids []int64, now int64) error {
+	moved, err := tx.Exec(ctx, bareFileMove+sql.In("id", 2), number, sql.List(ids), bareSession, now)
 	if err == nil && int(moved) != len(ids) {
 		err = errors.New(strconv.FormatInt(moved, 10) + " jobs ended")
 	}
 	if err == nil {
-		_, err = tx.Exec(ctx, `delete from jobs where id in (select value from json_each($1))`, list(ids))
+		_, err = tx.Exec(ctx, `delete from jobs where `+sql.In("id", 1), sql.List(ids))
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `delete from bare_leases where number = $1`, number)
 	}
 	return err
-}
-
-func list(ids []int64) string {
-	text, err := json.Marshal(ids)
-	if err != nil {
-		panic(err) // numbers always encode
-	}
-	return string(text)
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -91,8 +90,3 @@ func (r *answerRows) Err() error { return nil }
 func (r *answerRows) Close()     {}
 
 var _ store.Foreseer = (*DB)(nil)
-
-// Write runs fn in one transaction under the database's clock.
-func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	return db.WriteAhead(ctx, nil, fn)
-}

@@ -227,149 +227,6 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 	})
 }
 
-// WriteAhead implements [store.Foreseer]. Begin, the question for the time and
-// what is asked ahead travel together.
-func (db *DB) WriteAhead(ctx context.Context, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
-	return db.retry(ctx, func() error {
-		conn, err := db.pool.Acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		at, answers, err := db.begin(ctx, conn, ahead)
-		if err != nil {
-			db.rollback(conn)
-			return beginError{err}
-		}
-		tx := transition{handle: handle{conn.Conn(), answers}, conn: conn}
-		if err = fn(&tx, at); err == nil && !tx.committed {
-			err = committed(conn.Exec(ctx, "commit"))
-		}
-		if err != nil && !tx.committed {
-			db.rollback(conn)
-		}
-		return err
-	})
-}
-
-// committed tells a commit from what became of a failed transaction.
-func committed(tag pgconn.CommandTag, err error) error {
-	if err == nil && tag.String() != "COMMIT" {
-		err = fmt.Errorf("commit answered %q", tag.String())
-	}
-	return err
-}
-
-// transition is a transaction that [DB.Write] began.
-type transition struct {
-	handle
-	conn      *pgxpool.Conn
-	committed bool
-}
-
-// ExecLast implements [store.Closer]. A statement that fails keeps the commit
-// behind it from being carried out.
-func (t *transition) ExecLast(ctx context.Context, query string, args ...any) (rows int64, err error) {
-	var batch pgx.Batch
-	batch.Queue(query, args...)
-	batch.Queue("commit")
-	res := t.conn.SendBatch(ctx, &batch)
-	tag, err := res.Exec()
-	if err == nil {
-		err = committed(res.Exec())
-	}
-	if err = errors.Join(err, res.Close()); err != nil {
-		return 0, fmt.Errorf("%w\n%s", err, query)
-	}
-	t.committed = true
-	return tag.RowsAffected(), nil
-}
-
-func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {
-	var batch pgx.Batch
-	batch.Queue("begin")
-	batch.Queue(beginSQL)
-	for _, s := range ahead {
-		batch.Queue(s.SQL, s.Args...)
-	}
-	res := conn.SendBatch(ctx, &batch)
-	defer func() { err = errors.Join(err, res.Close()) }()
-	if _, err := res.Exec(); err != nil {
-		return at, nil, fmt.Errorf("begin: %w", err)
-	}
-	var s sample
-	var now int64
-	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil); err != nil {
-		return at, nil, fmt.Errorf("read the clock: %w", err)
-	}
-	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
-	if db.clock != nil {
-		at.Now = db.clock()
-		at.Stable = at.Now // a test's clock moves between transactions
-	}
-	if len(ahead) == 0 {
-		return at, nil, nil
-	}
-	answers = &foreseen{types: conn.Conn().TypeMap()}
-	for _, s := range ahead {
-		if err := answers.collect(s, res); err != nil {
-			return at, nil, err
-		}
-	}
-	return at, answers, nil
-}
-
-// clockSQL reads the time of day and not that of the transaction's begin,
-// which a wait for a lock could leave behind.
-const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
-
-// adoptSQL is the same for a transaction that may make jobs ready: its number
-// is drawn before the clock is read, as [horizon] needs it.
-const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint from (select pg_current_xact_id() offset 0) as numbered"
-
-// beginSQL draws the transaction's number, and then reads the clock and what
-// [horizon] needs. It bounds how long the transaction may sit between
-// two statements. A node that freezes inside one, stopped or cut off, holds row
-// locks that others wait for; without the bound it would keep the whole cluster
-// from giving up its sessions.
-//
-// The rest keeps the planner from being clever about tables that are empty one
-// moment and full the next, whose statistics are always wrong. What transitions
-// do are look-ups by key and walks along an index that stop early, so:
-//   - whole tables are not read;
-//   - no bitmap is made of an index: a claim would rather read and sort all that
-//     is ready of a priority than walk to the first few, where it believes that
-//     next to nothing is;
-//   - no plan is compiled: where a table has to be read all the same, the penalty
-//     makes a statement of a millisecond look so dear that compiling it took a
-//     hundred;
-//   - the plan is made once, and not for each set of values: planning a claim took
-//     0.8 ms, as long as a third of its work, and never chose anything else.
-const beginSQL = `
-	select pg_current_xact_id()::text::bigint,
-		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
-		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
-		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-		concat(
-			set_config('idle_in_transaction_session_timeout', '5s', true),
-			set_config('enable_seqscan', 'off', true),
-			set_config('enable_bitmapscan', 'off', true),
-			set_config('jit', 'off', true),
-			set_config('plan_cache_mode', 'force_generic_plan', true))`
-
-// rollback ends a transaction whose context may be over. A connection on which
-// even that fails is closed, and the server rolls back.
-func (db *DB) rollback(conn *pgxpool.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if conn.Conn().IsClosed() {
-		return
-	}
-	if _, err := conn.Exec(ctx, "rollback"); err != nil {
-		_ = conn.Conn().Close(ctx)
-	}
-}
-
 // retry begins again after a passing fault. A commit whose answer was lost is
 // not repeated: it may have happened.
 func (db *DB) retry(ctx context.Context, fn func() error) error {
@@ -404,6 +261,14 @@ func passing(err error) bool {
 	}
 	return pgconn.SafeToRetry(err)
 }
+
+// clockSQL reads the time of day and not that of the transaction's begin,
+// which a wait for a lock could leave behind.
+const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+// adoptSQL is the same for a transaction that may make jobs ready: its number
+// is drawn before the clock is read, as [horizon] needs it.
+const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint from (select pg_current_xact_id() offset 0) as numbered"
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
 func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {

@@ -10,8 +10,7 @@ import (
 
 // Statement is one statement of a transition, as the database got it.
 type Statement struct {
-	SQL    string
-	Args   []any
+	store.Statement
 	Writes bool // in a transaction that may write
 }
 
@@ -62,7 +61,7 @@ type noting struct {
 func (n noting) note(sql string, args []any) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
-	n.r.all = append(n.r.all, Statement{sql, args, n.writes})
+	n.r.all = append(n.r.all, Statement{store.Statement{SQL: sql, Args: args}, n.writes})
 }
 
 func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
