@@ -166,8 +166,8 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 		}
 	}()
 	for len(l.reserve) > 0 {
-		first := l.reserve[0]
-		fit := first.ended() == nil && time.Since(first.arrived) < reserveFor
+		first, now := l.reserve[0], time.Now()
+		fit := first.ended() == nil && now.Sub(first.arrived) < reserveFor
 		if fit && l.running >= l.slots {
 			return nil, false, unfit
 		}
@@ -177,7 +177,9 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 			unfit = append(unfit, first)
 			continue
 		}
-		l.running++
+		if l.running++; l.running == 1 {
+			l.pace.begin(now)
+		}
 		if loop && l.waiting > 0 {
 			l.waiting--
 			return first, true, unfit
@@ -250,8 +252,11 @@ func (l *lane) ended(a *attempt, f belfry.Finish, now time.Time, report bool) {
 	a.log.close()
 	l.mu.Lock()
 	l.pace.ended++
+	if l.running--; l.running == 0 {
+		l.pace.end(now)
+	}
 	l.mu.Unlock()
-	l.count(-1, +1)
+	l.count(+1)
 	if !report {
 		a.forget()
 		l.life.release(a)
@@ -263,15 +268,14 @@ func (l *lane) ended(a *attempt, f belfry.Finish, now time.Time, report bool) {
 // handBack reports attempts that were not started.
 func (l *lane) handBack(as []*attempt) {
 	for _, a := range as {
-		l.count(0, +1)
+		l.count(+1)
 		a.log.close()
 		a.report(a.unstarted(), time.Now())
 	}
 }
 
-func (l *lane) count(running, unsettled int) {
+func (l *lane) count(unsettled int) {
 	l.mu.Lock()
-	l.running += running
 	l.unsettled += unsettled
 	low := !l.claiming && (l.once || l.room() > 0 && l.low())
 	l.mu.Unlock()
@@ -309,12 +313,12 @@ func (l *lane) prefetch() int {
 }
 
 // room is how many more jobs the lane can take. While results cannot be
-// delivered it takes a second set of jobs and then no more: what it holds
-// stays bounded.
+// delivered it takes as many again and then no more: what it holds stays
+// bounded.
 func (l *lane) room() int {
 	held := l.running + len(l.reserve)
 	most := l.slots + l.prefetch()
-	return max(0, min(most-held, most+l.slots-held-l.unsettled, belfry.MaxBatch))
+	return max(0, min(most-held, 2*most-held-l.unsettled, belfry.MaxBatch))
 }
 
 func (l *lane) held() int {

@@ -249,7 +249,7 @@ func (l *life) release(a *attempt) {
 	l.mu.Lock()
 	delete(l.held, a.run.Ref())
 	l.mu.Unlock()
-	a.lane.count(0, -1)
+	a.lane.count(-1)
 }
 
 func (l *life) holding() int {

@@ -8,26 +8,47 @@ const (
 	// urgent job does not notice it.
 	aheadFor = 50 * time.Millisecond
 	maxAhead = 2000
-	paceOver = 20 * time.Millisecond // the shortest time a rate is taken over
+	// paceOver is the shortest time a rate is taken over, but for a lane that ran
+	// dry. That one asks after its rate at each claim, and leastBusy keeps what it
+	// held from looking like more than ten times as much: a few jobs of
+	// microseconds say little of those behind them.
+	paceOver  = 20 * time.Millisecond
+	leastBusy = paceOver / 4
 )
 
-// pace is how fast a lane's attempts end.
+// pace is how fast a lane's attempts end while there are any. The time in which
+// nothing ran was the broker's, and counted it would keep a lane that has too few
+// jobs from asking for more.
 type pace struct {
 	ended int       // since
 	since time.Time // the last measure
+	busy  time.Duration
+	from  time.Time // something has run; zero: nothing does
 	rate  float64   // per second
 }
 
 func newPace() pace { return pace{since: time.Now()} }
 
+// begin is told when an attempt starts and none ran.
+func (p *pace) begin(now time.Time) { p.from = now }
+
+// end is told when none runs any more.
+func (p *pace) end(now time.Time) { p.busy, p.from = p.busy+now.Sub(p.from), time.Time{} }
+
 // measure takes what ended since the last time into account, half and half.
 func (p *pace) measure(now time.Time) {
-	took := now.Sub(p.since)
-	if took < paceOver {
+	dry := p.from.IsZero()
+	if now.Sub(p.since) < paceOver && (!dry || p.ended == 0) {
 		return
 	}
-	p.rate = (p.rate + float64(p.ended)/took.Seconds()) / 2
-	p.ended, p.since = 0, now
+	if !dry {
+		p.end(now)
+		p.begin(now)
+	}
+	if p.busy > 0 {
+		p.rate = (p.rate + float64(p.ended)/max(p.busy, leastBusy).Seconds()) / 2
+	}
+	p.ended, p.busy, p.since = 0, 0, now
 }
 
 // ahead is how many attempts end in aheadFor, so jobs that take longer than

@@ -17,6 +17,10 @@ const (
 	finishWait   = 15 * time.Second // longest a call may take
 	maxFinishes  = 1000             // results in one call
 	maxFinishLen = 4 << 20          // bytes of output in one call
+
+	// manyFinishes are worth a second call beside the one under way. Fewer are
+	// cheaper in the call after it.
+	manyFinishes = maxFinishes / 2
 )
 
 // report is a result on its way. It carries no context: what ends the attempt,
@@ -37,7 +41,8 @@ type owner interface{ answered() }
 
 // reporter delivers results, one call at a time. What arrives while a call is
 // under way goes into the next, so an idle worker adds no delay and a busy one
-// fills its calls.
+// fills its calls. Where results come faster than one call after the other takes
+// them, there is a second beside it.
 type reporter struct {
 	broker belfry.Broker
 	log    *slog.Logger
@@ -46,18 +51,20 @@ type reporter struct {
 	mu      sync.Mutex
 	queue   []report
 	spare   []report // of a batch that was answered, for the queue
-	sending []belfry.Finish
-	pending int // in queue and under way
+	pending int      // in queue and under way
+	failing bool     // the last call did
 	wake    chan struct{}
+	many    chan struct{} // has something when manyFinishes wait
 	empty   chan struct{} // closed while pending is 0
 	pause   patience.Backoff
 	outage  patience.Outage
+	sending sync.Pool // of *[]belfry.Finish
 }
 
 func newReporter(b belfry.Broker, log *slog.Logger, watch Observer) *reporter {
 	r := &reporter{
 		broker: b, log: log, watch: watch,
-		wake: make(chan struct{}, 1), empty: make(chan struct{}),
+		wake: make(chan struct{}, 1), many: make(chan struct{}, 1), empty: make(chan struct{}),
 		pause:  patience.Backoff{First: 100 * time.Millisecond, Most: 3 * time.Second},
 		outage: patience.Outage{Log: log, What: "results cannot be reported"},
 	}
@@ -75,6 +82,9 @@ func (r *reporter) put(rep report) {
 	r.pending++
 	r.queue = append(r.queue, rep)
 	signal(r.wake)
+	if len(r.queue) >= manyFinishes {
+		signal(r.many)
+	}
 }
 
 // flush waits until every result is answered, and reports whether it was
@@ -95,18 +105,26 @@ func (r *reporter) flush(ctx context.Context) bool {
 // more. What is left then is logged as lost.
 func (r *reporter) run(ctx context.Context) {
 	defer r.giveUp()
+	var second sync.WaitGroup
+	second.Go(func() { r.each(ctx, r.many, manyFinishes, r.deliverGood) })
+	defer second.Wait()
+	r.each(ctx, r.wake, 1, r.deliver)
+}
+
+// each delivers batches while at least so many results wait.
+func (r *reporter) each(ctx context.Context, wake <-chan struct{}, least int, deliver func(context.Context, []report)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.wake:
+		case <-wake:
 		}
 		for ctx.Err() == nil {
-			batch := r.take()
+			batch := r.take(least)
 			if len(batch) == 0 {
 				break
 			}
-			r.deliver(ctx, batch)
+			deliver(ctx, batch)
 		}
 	}
 }
@@ -128,9 +146,13 @@ func (r *reporter) giveUp() {
 }
 
 // take is the next batch: results of one session, in the order they came.
-func (r *reporter) take() []report {
+// Where calls fail, nobody but one tries.
+func (r *reporter) take(least int) []report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.queue) < least || least > 1 && r.failing {
+		return nil
+	}
 	n, size := 0, 0
 	for n < len(r.queue) && n < maxFinishes && size < maxFinishLen && r.queue[n].session == r.queue[0].session {
 		size += len(r.queue[n].finish.Output) + len(r.queue[n].finish.Error)
@@ -165,7 +187,6 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 	case err == nil:
 		r.pause.Reset()
 		r.settle(batch, answers)
-		r.reuse(batch)
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
 	case batch[0].left && belfry.CodeOf(err) == belfry.Forbidden:
@@ -178,21 +199,42 @@ func (r *reporter) deliver(ctx context.Context, batch []report) {
 	}
 }
 
+// deliverGood leaves a batch that meets an error to the other one.
+func (r *reporter) deliverGood(ctx context.Context, batch []report) {
+	answers, err := r.call(ctx, batch)
+	if err != nil {
+		r.putBack(batch)
+		signal(r.wake)
+		return
+	}
+	r.settle(batch, answers)
+}
+
 func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished, error) {
 	ctx, cancel := context.WithTimeout(ctx, finishWait)
 	defer cancel()
-	fs := r.sending[:0]
+	room, _ := r.sending.Get().(*[]belfry.Finish)
+	if room == nil {
+		room = new([]belfry.Finish)
+	}
+	fs := (*room)[:0]
 	for i := range batch {
 		fs = append(fs, batch[i].finish)
 	}
-	r.sending = fs
-	defer clear(fs)
+	defer func() {
+		clear(fs)
+		*room = fs
+		r.sending.Put(room)
+	}()
 	begun := time.Now()
 	answers, err := r.broker.Finish(ctx, batch[0].session, fs)
 	if err == nil && len(answers) != len(fs) {
 		err = belfry.Errorf(belfry.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
 	}
 	r.watch.Reported(len(fs), countStale(answers), time.Since(begun), err)
+	r.mu.Lock()
+	r.failing = err != nil
+	r.mu.Unlock()
 	return answers, err
 }
 
@@ -212,6 +254,7 @@ func (r *reporter) settle(batch []report, answers []belfry.Finished) {
 		}
 		r.done(batch[i])
 	}
+	r.reuse(batch)
 }
 
 // stale is a normal answer: the lease had been lost, so somebody else settled

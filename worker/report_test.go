@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -72,6 +73,69 @@ func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 		if len(sizes) != 2 || sizes[0] != 1 {
 			t.Errorf("batches of %v, want the first at once and the rest together", sizes)
 		}
+	})
+}
+
+// crowd has a thousand jobs end one after the other, while a call takes 10 ms
+// and ends as finish says, which is told its number and how many
+// are under way.
+func crowd(f *fixture, each time.Duration, finish func(call, under int32) error) {
+	f.options.Queues["default"] = 1000
+	var calls, under, n atomic.Int32
+	f.broker.After = func(_ context.Context, call string) error {
+		if call != "finish" {
+			return nil
+		}
+		number, now := calls.Add(1), under.Add(1)
+		defer under.Add(-1)
+		time.Sleep(10 * time.Millisecond)
+		return finish(number, now)
+	}
+	f.handle("work", func(context.Context) error {
+		time.Sleep(time.Duration(n.Add(1)) * each)
+		return nil
+	})
+	for range 1000 {
+		f.enqueue("work")
+	}
+}
+
+func TestManyResultsHaveASecondCall(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		var most atomic.Int32
+		crowd(f, time.Microsecond, func(_, under int32) error {
+			most.Store(max(most.Load(), under))
+			return nil
+		})
+		f.runOnce()
+		sizes := []int{}
+		for _, b := range f.broker.Batches() {
+			sizes = append(sizes, len(b))
+		}
+		if !slices.Equal(sizes, []int{1, 500, 499}) || most.Load() != 2 {
+			t.Errorf("batches of %v, %d under way at most", sizes, most.Load())
+		}
+	})
+}
+
+func TestOneCallIsTriedWhileCallsFail(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		crowd(f, 100*time.Microsecond, func(call, under int32) error {
+			if call > 20 {
+				return nil
+			}
+			if under > 1 { // the first failed before there were many
+				f.Errorf("call %d has %d beside it", call, under-1)
+			}
+			return errAway
+		})
+		stop := f.serve()
+		pass(5 * time.Minute)
+		for id := int64(1); id <= 1000; id++ {
+			f.wantState(id, belfry.JobSucceeded)
+			f.wantOutcomes(id, belfry.OutcomeOK)
+		}
+		_ = stop()
 	})
 }
 
