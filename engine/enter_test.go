@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/engine"
+)
+
+// visited is a store of which a test learns who asks when. Its clock is looked
+// at each second, all else at longer intervals.
+type visited struct {
+	prune func()
+	came  chan<- string
+	takes time.Duration
+}
+
+func (v visited) come(who string) {
+	v.came <- who
+	time.Sleep(v.takes)
+	v.came <- who
+}
+
+func (v visited) FireDue(context.Context) (belfry.Fired, error) {
+	v.come("fire")
+	return belfry.Fired{}, nil
+}
+func (v visited) Promote(context.Context) (belfry.Promoted, error) {
+	v.come("promote")
+	return belfry.Promoted{}, nil
+}
+func (v visited) ReleaseLost(context.Context) (belfry.Released, error) {
+	v.come("release")
+	return belfry.Released{}, nil
+}
+func (v visited) Refill(context.Context) (bool, error) { v.come("backfill"); return false, nil }
+func (v visited) FollowClock(context.Context) error    { v.come("clock"); return nil }
+func (v visited) Prune(context.Context) (bool, error)  { v.prune(); return false, nil }
+func (v visited) Woken() <-chan struct{}               { return nil }
+
+// first lets an engine make its first passes, of which each takes a millisecond
+// but retention's, and answers who began and ended, in their order.
+func first(t *testing.T, prune func()) (order []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		came := make(chan string, 100)
+		e, err := engine.New(engine.Options{Store: visited{prune, came, time.Millisecond}, Release: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := loop(t, e.Run)
+		time.Sleep(900 * time.Millisecond)
+		synctest.Wait()
+		for len(came) > 0 {
+			order = append(order, <-came)
+		}
+		stop()
+	})
+	return order
+}
+
+func TestLoopsBeginOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	order := first(t, func() {})
+	if len(order) != 10 {
+		t.Fatalf("%v, want the begin and the end of five passes", order)
+	}
+	for i := 0; i < len(order); i += 2 {
+		if order[i] != order[i+1] {
+			t.Errorf("%s began while %s was at it", order[i+1], order[i])
+		}
+	}
+}
+
+func TestALongFirstPassHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	order := first(t, func() { time.Sleep(time.Hour) })
+	slices.Sort(order)
+	if want := []string{"backfill", "backfill", "clock", "clock", "fire", "fire", "promote", "promote", "release", "release"}; !slices.Equal(order, want) {
+		t.Errorf("%v after less than a second, want %v", order, want)
+	}
+}
