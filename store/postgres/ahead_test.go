@@ -142,6 +142,13 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%d rows", n)
 		}
+		if _, err := tx.Exec(ctx, insert, "third"); err == nil {
+			t.Error("a statement behind the last one was run")
+		}
+		if rows, err := tx.Query(ctx, insert+" returning name", "fourth"); err == nil {
+			rows.Close()
+			t.Error("a query behind the last one was run")
+		}
 		return err
 	}); err != nil || count() != before+1 {
 		t.Errorf("%v, %d queues more", err, count()-before)

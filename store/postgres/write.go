@@ -58,9 +58,29 @@ type transition struct {
 	committed bool
 }
 
+// errCommitted keeps what comes behind ExecLast from being a transaction of its own.
+var errCommitted = errors.New("the transaction was committed with its last statement")
+
+func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if t.committed {
+		return 0, fmt.Errorf("%w\n%s", errCommitted, query)
+	}
+	return t.handle.Exec(ctx, query, args...)
+}
+
+func (t *transition) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	if t.committed {
+		return nil, fmt.Errorf("%w\n%s", errCommitted, query)
+	}
+	return t.handle.Query(ctx, query, args...)
+}
+
 // ExecLast implements [store.Closer]. A statement that fails keeps the commit
 // behind it from being carried out.
 func (t *transition) ExecLast(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	if t.committed {
+		return 0, fmt.Errorf("%w\n%s", errCommitted, query)
+	}
 	var batch pgx.Batch
 	batch.Queue(query, args...)
 	batch.Queue("commit")
