@@ -228,6 +228,19 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 	if err != nil {
 		return belfry.Claim{}, err
 	}
+	if len(rows) >= c.s.opt.PackFrom && canShare(rows, leases) {
+		p := Pack{Number: number[0], Session: w.Session, Queue: rows[0].Queue, ClaimedAt: micros(c.now), Jobs: make([]int64, len(rows))}
+		for i, j := range rows {
+			p.Jobs[i] = j.ID
+		}
+		ok, err := c.sql.Pack(c.ctx, c.tx, p)
+		if err != nil {
+			return belfry.Claim{}, err
+		}
+		if ok {
+			return c.leased(w, number[0], rows)
+		}
+	}
 	for i, j := range rows {
 		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Job))
 	}
@@ -236,7 +249,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
 		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
 		from `+from+`
-		where true`+c.sql.Unpacked("t.job_id")+`
+		where `+c.sql.Unleased("t.job_id")+`
 		on conflict (job_id) do nothing`, append([]any{number[0], w.Session, micros(c.now)}, args...)...)
 	if err != nil {
 		return belfry.Claim{}, err
@@ -253,6 +266,18 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		rows = slices.DeleteFunc(rows, func(j jobRow) bool { return !got[j.ID] })
 	}
 	return c.leased(w, number[0], rows)
+}
+
+// canShare reports that the leases of jobs can share a row: they are of one
+// queue, without a limit over all workers, and nothing follows from their ends.
+func canShare(rows []jobRow, leases []leaseRow) bool {
+	for i := range rows {
+		j := &rows[i].Job
+		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == belfry.KindProgram || j.ScheduleID != 0 || j.Trigger != belfry.TriggerEnqueue {
+			return false
+		}
+	}
+	return true
 }
 
 // leaseAtOnce picks and leases in one statement.

@@ -58,9 +58,8 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 	return d, err
 }
 
-// unleased is the condition that nobody has leased a job. The look for a lease
-// is written as a value, because that can only be planned as a look-up by key.
-func (s *Store) unleased() string { return ownLeaseless + s.sql.Unpacked("id") }
+// unleased is the condition that nobody has leased a job.
+func (s *Store) unleased() string { return s.sql.Unleased("id") }
 
 // unleasedOfMany is the same for a walk over many jobs, which looks at all packs
 // together.
@@ -71,7 +70,9 @@ func (s *Store) readyIn() string {
 	return ` from jobs where queue = $1 and state = 'ready' and ` + s.unleasedOfMany()
 }
 
-// ownLeaseless is the condition that a job has no row of leases of its own.
+// ownLeaseless is the condition that a job has no row of leases of its own. The
+// look for one is written as a value, because that can only be planned as a
+// look-up by key.
 const ownLeaseless = `(select number from leases where job_id = id) is null`
 
 // firstReady is since when the first in line of a queue is ready; 0: nothing is.

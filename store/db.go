@@ -81,14 +81,18 @@ type Dialect interface {
 	// grace after a timeout, in microseconds, and from how many jobs on their
 	// leases may share a row.
 	Lease(parts []Part, n int) string
-	// Unpacked follows a condition, and says that the lease of a job is none of
-	// those that share a row. Empty where none do.
-	Unpacked(column string) string
-	// UnpackedSince is the same for many jobs in a row, of leases that were given
-	// at an instant, which is a parameter or 0, or after it.
+	// Unleased is the condition that nobody has leased a job, neither alone nor
+	// together with others.
+	Unleased(column string) string
+	// UnpackedSince follows a condition, for many jobs in a row, and says that none
+	// of the leases that share a row and were given at an instant, which is a
+	// parameter or 0, or after it, is the job's.
 	UnpackedSince(column, instant string) string
+	// Pack gives plain jobs, which nobody has leased, leases that share a row. Not
+	// ok: it gives none, because Lease does.
+	Pack(ctx context.Context, tx Tx, p Pack) (ok bool, err error)
 	// Unpack gives a row each to leases that share one, before anything but a
-	// success comes to one of their jobs. Nothing to do where no leases share one.
+	// success comes to one of their jobs.
 	Unpack(ctx context.Context, tx Tx, w Packed) error
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
@@ -114,6 +118,15 @@ type Dialect interface {
 	// answer. It is what a busy store does most, so each database has its own
 	// shortest way.
 	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
+}
+
+// Pack are the leases of one claim, all of one queue, that share a row.
+type Pack struct {
+	Number    int64
+	Session   string
+	Queue     string
+	ClaimedAt int64
+	Jobs      []int64
 }
 
 // Packed are leases that may share a row: those of some jobs, which the caller

@@ -46,7 +46,7 @@ type Options struct {
 	// Default: 30s.
 	RingAgain time.Duration
 	// PackFrom is how many jobs a claim must have got for their leases to share a
-	// row, where the database can. Default: 50.
+	// row. Default: 50 on PostgreSQL, 10 on SQLite.
 	PackFrom int
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.

@@ -50,12 +50,16 @@ func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args
 	return slices.DeleteFunc(all, func(p pack) bool { return !slices.ContainsFunc(jobs, p.has) }), err
 }
 
-// Unpacked looks, for a job, at the packs in whose reach it lies. Written as a
-// value it cannot be planned as one look at all that is in packs, whose number
-// the planner has no idea of.
-func (dialect) Unpacked(column string) string {
-	return strings.ReplaceAll(" and (select p.number from packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
+// Unleased looks, for a job, at its own row of leases and at the packs in whose
+// reach it lies. Written as values these can only be planned as look-ups by key,
+// and not as one look at all that is in packs, whose number the planner has no
+// idea of.
+func (dialect) Unleased(column string) string {
+	return strings.ReplaceAll("(select number from leases where job_id = ?) is null and (select p.number from packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
 }
+
+// Pack has nothing to do: Lease packs.
+func (dialect) Pack(context.Context, store.Tx, store.Pack) (bool, error) { return false, nil }
 
 // UnpackedSince takes them all together: no more than a few packs are there at a
 // time, and an index leads past those that a long transaction elsewhere keeps

@@ -58,6 +58,9 @@ func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 		err := belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaWanted).WithHint("run: belfry migrate")
 		return nil, errors.Join(err, db.Close())
 	}
+	if o.PackFrom <= 0 {
+		o.PackFrom = packFrom
+	}
 	st := store.New(db, o.Options)
 	if err := st.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())

@@ -39,9 +39,50 @@ func openAt(t *testing.T, path string, o sqlite.Options) *store.Store {
 	return st
 }
 
+// openPacking packs the leases of each claim, as far as they can be, and looks
+// at the end whether leases, packs and jobs fit together.
+func openPacking(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	o.PackFrom = 1
+	st := open(t, o)
+	t.Cleanup(func() { checkLeases(t, st) })
+	return st
+}
+
+func checkLeases(t *testing.T, st *store.Store) {
+	t.Helper()
+	for what, query := range map[string]string{
+		"packs that have miscounted":           `select count(*) from packs p where living <> (select count(*) from packed where packed.number = p.number)`,
+		"packs without a job":                  `select count(*) from packs where living <= 0`,
+		"jobs with two leases":                 `select count(*) from (select job_id from running group by job_id having count(*) > 1)`,
+		"leases without a job":                 `select count(*) from leases where not exists (select 1 from jobs where id = job_id)`,
+		"leases older than one that has ended": `select count(*) from running join jobs on id = job_id where number <= lease`,
+		"lists that are not in order": `select count(*) from packs where (first_job, last_job, jobs) is not (
+			select min(value), max(value), ',' || group_concat(value, ',') || ',' from (select value from json_each('[' || trim(jobs, ',') || ']') order by value))`,
+	} {
+		if n := count(t, st, query); n > 0 {
+			t.Errorf("%s: %d", what, n)
+		}
+	}
+}
+
+func count(t *testing.T, st *store.Store, query string) (n int) {
+	t.Helper()
+	if err := st.DB().(*sqlite.DB).SQL().QueryRow(query).Scan(&n); err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	return n
+}
+
 func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-func TestNodes(t *testing.T) {
+func TestConformanceOfPacks(t *testing.T) { storetest.Run(t, openPacking) }
+
+func TestNodes(t *testing.T) { runNodes(t, open) }
+
+func TestNodesOfPacks(t *testing.T) { runNodes(t, openPacking) }
+
+func runNodes(t *testing.T, open storetest.Open) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
 		st := open(t, o) // the file belongs to one process: its goroutines are the crowd
 		return []*store.Store{st, st}
@@ -49,10 +90,14 @@ func TestNodes(t *testing.T) {
 }
 
 func TestTx(t *testing.T) {
-	storetest.RunTx(t, open, func(t *testing.T, st *store.Store) storetest.UserTx {
-		t.Helper()
-		return userTx(t, st.DB().(*sqlite.DB).SQL())
-	})
+	for name, open := range map[string]storetest.Open{"rows": open, "packs": openPacking} {
+		t.Run(name, func(t *testing.T) {
+			storetest.RunTx(t, open, func(t *testing.T, st *store.Store) storetest.UserTx {
+				t.Helper()
+				return userTx(t, st.DB().(*sqlite.DB).SQL())
+			})
+		})
+	}
 }
 
 func userTx(t *testing.T, db *sql.DB) storetest.UserTx {

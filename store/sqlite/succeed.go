@@ -2,17 +2,38 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
+	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
 )
 
-// Succeed is three statements: SQLite cannot move a row in one. With one
+// Succeed is several statements: SQLite cannot move a row in one. With one
 // writer nothing can come between them.
 func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
 	return succeed(ctx, d, tx, rows, now)
 }
 
-func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+	packed, single, err := inPacks(ctx, d, tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range packed {
+		ended, err := succeedPacked(ctx, d, tx, of, now)
+		if err != nil {
+			return nil, err
+		}
+		done = append(done, ended...)
+	}
+	if len(single) == 0 {
+		return done, nil
+	}
+	ended, err := succeedSingle(ctx, d, tx, single, now)
+	return append(done, ended...), err
+}
+
+func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
 	from, args := d.Table(2, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		insert into jobs_done (`+store.DoneColumns+`)
@@ -31,13 +52,141 @@ func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}
-	ids := make([]int64, len(done))
-	for i, s := range done {
-		ids[i] = s.Ref.JobID
-	}
-	if _, err := tx.Exec(ctx, `delete from jobs where `+d.In("id", 1), d.List(ids)); err != nil {
+	ids := d.List(jobIDs(done))
+	if _, err := tx.Exec(ctx, `delete from jobs where `+d.In("id", 1), ids); err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, `delete from leases where `+d.In("job_id", 1), d.List(ids))
+	_, err = tx.Exec(ctx, `delete from leases where `+d.In("job_id", 1), ids)
 	return done, err
+}
+
+// packedSuccess is a success of a job in a pack, as a batch carries it.
+type packedSuccess struct {
+	JobID     int64   `json:"job_id"`
+	Lease     int64   `json:"lease"`
+	ClaimedAt int64   `json:"claimed_at"`
+	Output    *string `json:"output"`
+	StartedIn int64   `json:"started_in"`
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal"`
+	LogCut    int     `json:"log_cut"`
+}
+
+// packedSuccesses are those of one session, and what is known of them before.
+type packedSuccesses struct {
+	session string
+	packs   []pack
+	rows    []packedSuccess
+	done    []store.Succeeded
+}
+
+// inPacks tells what is leased in a pack from the rest.
+func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
+	var numbers []int64
+	for i := range rows {
+		if !slices.Contains(numbers, rows[i].Lease) {
+			numbers = append(numbers, rows[i].Lease)
+		}
+	}
+	packs, err := packsWith(ctx, tx, d.In("number", 1), d.List(numbers))
+	if err != nil || len(packs) == 0 {
+		return nil, rows, err
+	}
+	for _, r := range rows {
+		i := slices.IndexFunc(packs, func(p pack) bool { return p.number == r.Lease })
+		if i < 0 || !packs[i].has(r.JobID) {
+			single = append(single, r)
+			continue
+		}
+		p := packs[i]
+		k := slices.IndexFunc(packed, func(of packedSuccesses) bool { return of.session == p.session })
+		if k < 0 {
+			k = len(packed)
+			packed = append(packed, packedSuccesses{session: p.session, packs: packs, rows: make([]packedSuccess, 0, len(rows)), done: make([]store.Succeeded, 0, len(rows))})
+		}
+		of := &packed[k]
+		of.rows = append(of.rows, packedSuccess{r.JobID, r.Lease, p.claimedAt, r.Output, r.StartedIn, r.ExitCode, r.Signal, r.LogCut})
+		of.done = append(of.done, store.Succeeded{Ref: belfry.Ref{JobID: r.JobID, Lease: r.Lease}, Queue: p.queue, Trigger: belfry.TriggerEnqueue, ClaimedAt: p.claimedAt})
+	}
+	return packed, single, nil
+}
+
+// succeedPacked asks for nothing back: all that follows from a success of such
+// jobs is known from their packs. A job of a pack runs for as long as its row is
+// there.
+func succeedPacked(ctx context.Context, d store.Dialect, tx store.Tx, of packedSuccesses, now int64) ([]store.Succeeded, error) {
+	from, args := d.Table(3, "t", store.BatchOf(of.rows))
+	n, err := tx.Exec(ctx, `
+		insert into jobs_done (`+store.DoneColumns+`)
+		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
+			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, 0,
+			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, t.lease, $2, j.active_key, j.idem_key, $1, t.output,
+			'ok', coalesce((select s.name from sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
+		from `+from+`
+		cross join jobs j on j.id = t.job_id`, append([]any{now, of.session}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	done := of.done
+	ids := d.List(jobIDs(done))
+	if int(n) < len(done) { // some have succeeded before
+		if done, err = there(ctx, tx, done, d.In("id", 1), ids); err != nil || len(done) == 0 {
+			return nil, err
+		}
+		ids = d.List(jobIDs(done))
+	}
+	if _, err := tx.Exec(ctx, `delete from jobs where `+d.In("id", 1), ids); err != nil {
+		return nil, err
+	}
+	return done, leave(ctx, tx, of.packs, done)
+}
+
+// there keeps those whose jobs are there.
+func there(ctx context.Context, tx store.Tx, all []store.Succeeded, in string, ids any) ([]store.Succeeded, error) {
+	rows, err := tx.Query(ctx, `select id from jobs where `+in, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	live := map[int64]bool{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		live[id] = true
+	}
+	return slices.DeleteFunc(all, func(s store.Succeeded) bool { return !live[s.Ref.JobID] }), rows.Err()
+}
+
+// leave counts jobs out of their packs.
+func leave(ctx context.Context, tx store.Tx, packs []pack, done []store.Succeeded) error {
+	for _, p := range packs {
+		n := 0
+		for i := range done {
+			if done[i].Ref.Lease == p.number {
+				n++
+			}
+		}
+		var err error
+		switch {
+		case n == 0:
+		case n < p.living:
+			_, err = tx.Exec(ctx, `update packs set living = living - $2 where number = $1`, p.number, n)
+		default:
+			_, err = tx.Exec(ctx, `delete from packs where number = $1`, p.number)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func jobIDs(done []store.Succeeded) []int64 {
+	ids := make([]int64, len(done))
+	for i := range done {
+		ids[i] = done[i].Ref.JobID
+	}
+	return ids
 }
