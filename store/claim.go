@@ -101,6 +101,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 			return err
 		}
 		var rows []jobRow
+		defer func() { c.s.rows.giveBack(rows) }()
 		var slots []leaseRow
 		for _, q := range queues {
 			wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
@@ -117,12 +118,16 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				out, err = c.leaseAtOnce(session, q, p)
 				return err
 			}
-			found, err := c.walk(p)
-			if err != nil {
+			if rows == nil {
+				rows = c.s.rows.take(wanted)
+			}
+			before := len(rows)
+			if rows, err = c.walk(p, q.Name, rows); err != nil {
 				return err
 			}
+			found := rows[before:]
 			c.picked(p, found, len(found) == p.n)
-			rows = append(rows, found...)
+			c.s.likeness.note(q.Name, found)
 			for range found {
 				slots = append(slots, leaseRow{SlotOf: slotOf(q)})
 			}

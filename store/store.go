@@ -136,6 +136,7 @@ type Store struct {
 
 	rows        rowPool
 	habit       habit
+	likeness    likeness
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]

@@ -150,7 +150,11 @@ func (c *change) runnableBy(w belfry.WorkerState, met []int64) *where {
 	cond := &where{}
 	cond.namespace("namespace", w.Namespace)
 	cond.conds = append(cond.conds, runnable(w))
-	if slices.Contains(w.Kinds, belfry.KindFunc) {
+	switch {
+	case !slices.Contains(w.Kinds, belfry.KindFunc):
+	case len(w.Funcs) == 1: // a list is unpacked by each statement anew
+		cond.and(`(kind <> 'func' or task = ?)`, w.Funcs[0])
+	default:
 		cond.and(`(kind <> 'func' or `+c.sql.In("task", len(cond.args)+1)+`)`, c.sql.List(w.Funcs))
 	}
 	c.meets(cond, met)
@@ -170,11 +174,11 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 
 // part is a walk through the index of ready jobs.
 func (c *change) part(p picking, more, limit string) string {
-	return c.partOf(p, c.s.unleased(), more, limit)
+	return c.partOf(selectReady, p, c.s.unleased(), more, limit)
 }
 
-func (c *change) partOf(p picking, unleased, more, limit string) string {
-	return selectReady + `
+func (c *change) partOf(columns string, p picking, unleased, more, limit string) string {
+	return columns + `
 		where state = 'ready' and ` + unleased + ` and ` + p.cond.sql() + more + `
 		order by priority desc, ready_at, id
 		limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
@@ -187,17 +191,18 @@ func ranges(n int) (higher, same, lower string) {
 	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (ready_at, id) > (` + placeholder(n+1) + `, ` + placeholder(n+2) + `)`, ` and priority < ` + priority
 }
 
-// walk locks the jobs, one statement after the other.
-func (c *change) walk(p picking) (rows []jobRow, err error) {
-	next := len(p.cond.args) + 1
+// walk locks the jobs, one statement after the other. What it finds goes behind
+// rows.
+func (c *change) walk(p picking, queue string, rows []jobRow) (_ []jobRow, err error) {
+	next, before := len(p.cond.args)+1, len(rows)
+	unleased := c.s.unleased()
 	look := func(more string, own ...any) {
-		if err != nil || len(rows) >= p.n {
+		left := p.n - (len(rows) - before)
+		if err != nil || left <= 0 {
 			return
 		}
-		args := append(append(slices.Clone(p.cond.args), p.n-len(rows)), own...)
-		var found []jobRow
-		found, err = collect(c.ctx, c.tx, scanReady(), c.part(p, more, placeholder(next)), args...)
-		rows = append(rows, found...)
+		args := append(append(slices.Clone(p.cond.args), left), own...)
+		rows, err = c.pick(queue, rows, func(columns string) string { return c.partOf(columns, p, unleased, more, placeholder(next)) }, args)
 	}
 	if !p.marked {
 		look("")
@@ -225,7 +230,7 @@ func (c *change) parts(p picking) (parts []Part, args []any) {
 	}
 	return []Part{
 		{"higher", c.part(p, higher, limit)},
-		{"same", c.partOf(p, unleased, same, limit+` - (select count(*) from higher)`)},
+		{"same", c.partOf(selectReady, p, unleased, same, limit+` - (select count(*) from higher)`)},
 		{"lower", c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
 	}, append(args, p.from.priority, p.from.readyAt, p.from.id)
 }

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Most jobs of a queue are much like the one before: of its task, and new. So a
+// claim has the database compare them with the last that it took, reads of those
+// that are alike what is their own, and the others by a second statement. To read
+// a column takes more than to compare it.
+
+// likeness remembers of each queue a job that all of its last claim were like.
+type likeness struct{ jobs sync.Map } // *jobRow by the queue's name
+
+func (l *likeness) like(queue string) *jobRow {
+	if v, ok := l.jobs.Load(queue); ok {
+		return v.(*jobRow) //nolint:forcetypeassert // only note stores
+	}
+	return nil
+}
+
+// note is told of the jobs of a claim.
+func (l *likeness) note(queue string, rows []jobRow) {
+	if len(rows) == 0 {
+		return
+	}
+	like := rows[0]
+	if !like.fresh() || slices.ContainsFunc(rows, func(j jobRow) bool { return !j.likeOf(&like) }) {
+		l.jobs.Delete(queue)
+		return
+	}
+	l.jobs.Store(queue, &like)
+}
+
+// fresh reports that nothing has happened to a job, and that nothing but its
+// task tells it from others.
+func (j *jobRow) fresh() bool {
+	return j.Reason == "" && j.Note == "" && j.Error == "" && j.Schedule == "" && j.ScheduleID == 0 && j.ActiveKey == "" && j.Key == "" &&
+		j.Generation == 0 && j.Nominal.IsZero() && j.Attempt == 0 && j.Failures == 0 && j.Infra == 0 && j.Snoozes == 0 && j.Lease == 0
+}
+
+// likeOf reports that two jobs differ in their own alone.
+func (j *jobRow) likeOf(o *jobRow) bool {
+	return j.fresh() && j.Namespace == o.Namespace && j.TaskID == o.TaskID && j.Task == o.Task && j.Kind == o.Kind && j.Queue == o.Queue &&
+		j.Priority == o.Priority && j.Trigger == o.Trigger && j.MaxAttempts == o.MaxAttempts && j.Timeout == o.Timeout && slices.Equal(j.Tags, o.Tags)
+}
+
+// selectLike is selectReady of jobs that may be like another. It adds its
+// parameters to args.
+func selectLike(like *jobRow, args []any) (string, []any) {
+	w := &where{args: args}
+	w.and("namespace = ?", like.Namespace)
+	w.and("task_id = ?", like.TaskID)
+	w.and("task = ?", like.Task)
+	w.and("kind = ?", string(like.Kind))
+	w.and("queue = ?", like.Queue)
+	w.and("priority = ?", like.Priority)
+	w.and("origin = ?", string(like.Trigger))
+	w.and("tags = ?", joinTags(like.Tags))
+	w.and("max_attempts = ?", like.MaxAttempts)
+	w.and("timeout = ?", like.Timeout.D().Microseconds())
+	return `
+		select id, input, due_at, created_at, ready_at, case when ` + w.sql() + `
+			and reason = '' and note = '' and error = '' and schedule = '' and active_key is null and idem_key = ''
+			and schedule_id | generation | nominal | attempt | failures | infra | snoozes | lease = 0 then 1 else 0 end
+		from jobs`, w.args
+}
+
+// scanLike scans what selectLike reads; of a job that differs that is only its
+// id and what a mark needs.
+func scanLike(like *jobRow, differ *[]int64) func(Rows) (jobRow, error) {
+	var j jobRow
+	var input *string
+	var dueAt, createdAt, same int64
+	places := []any{&j.ID, &input, &dueAt, &createdAt, &j.readyAt, &same}
+	return func(rows Rows) (jobRow, error) {
+		j, input = *like, nil
+		err := rows.Scan(places...)
+		j.State, j.Input, j.Tags = belfry.JobReady, rawJSON(input), slices.Clone(like.Tags)
+		j.DueAt, j.CreatedAt = instant(dueAt), instant(createdAt)
+		if same == 0 {
+			*differ = append(*differ, j.ID)
+		}
+		return j, err
+	}
+}
+
+// pick reads ready jobs, in the order of the query behind the columns.
+func (c *change) pick(queue string, rows []jobRow, query func(columns string) string, args []any) ([]jobRow, error) {
+	like := c.s.likeness.like(queue)
+	if like == nil {
+		return collectInto(c.ctx, c.tx, rows, scanReady(), query(selectReady), args...)
+	}
+	var differ []int64
+	columns, args := selectLike(like, args)
+	rows, err := collectInto(c.ctx, c.tx, rows, scanLike(like, &differ), query(columns), args...)
+	if err != nil || len(differ) == 0 {
+		return rows, err
+	}
+	others, err := collect(c.ctx, c.tx, scanReady(), selectReady+` where `+c.sql.In("id", 1), c.sql.List(differ))
+	byID := make(map[int64]int, len(others))
+	for i := range others {
+		byID[others[i].ID] = i
+	}
+	for i := range rows {
+		if k, ok := byID[rows[i].ID]; ok {
+			rows[i] = others[k]
+		}
+	}
+	return rows, err
+}

@@ -1,0 +1,50 @@
+package storetest
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func init() {
+	add("jobs that are claimed together are each what they were enqueued as", func(b *bench) {
+		b.task("t")
+		b.task("other")
+		s := b.session("t", "other")
+		for range 2 { // the second claim has something to compare with
+			for range 3 {
+				b.enqueue(belfry.NewJob{Task: "t", Input: []byte(`1`)})
+			}
+			want(b, "claimed", len(b.claim(s, 10).Jobs), 3)
+		}
+		priority, timeout := 7, belfry.Duration(5*time.Second)
+		for _, n := range []belfry.NewJob{
+			{}, {Input: []byte(`{"a":[1]}`)}, {Priority: &priority}, {Tags: []string{"red", "blue"}}, {Timeout: timeout},
+			{MaxAttempts: 9}, {ActiveKey: "a"}, {Key: "k"}, {Task: "other"}, {}, {Delay: belfry.Duration(time.Millisecond)},
+		} {
+			if n.Task == "" {
+				n.Task = "t"
+			}
+			b.clock.Move(time.Microsecond)
+			b.enqueue(n)
+		}
+		b.clock.Move(time.Second)
+		want(b, "promoted", b.promote(), 1)
+		asTheyAre := func(claimed []belfry.LeasedJob, n int) {
+			b.Helper()
+			want(b, "claimed", len(claimed), n)
+			for _, j := range claimed {
+				if row := must(b.st.Job(b.ctx, "default", j.Job.ID))(b); !reflect.DeepEqual(j.Job, row) {
+					b.Errorf("claimed as\n%+v, and is\n%+v", j.Job, row)
+				}
+			}
+		}
+		c := b.claim(s, 20)
+		asTheyAre(c.Jobs, 11)
+		b.enqueue(belfry.NewJob{Task: "t"})
+		asTheyAre(b.claim(s, 20).Jobs, 1)
+		b.finish(s, c.Jobs[1], belfry.OutcomeHandedBack) // and has an attempt behind it
+		asTheyAre(b.claim(s, 20).Jobs, 1)
+	})
+}
