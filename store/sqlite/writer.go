@@ -88,6 +88,8 @@ type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	lent  []int64 // batches of the transition
+	wrote bool    // the transition has
+	fault bool    // one of its statements has failed
 	woken int     // how many the group has woken
 }
 
@@ -148,6 +150,7 @@ func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) 
 // interrupted write makes SQLite roll back the whole transaction, with
 // everybody in it.
 func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, error) {
+	w.wrote = true
 	ctx := context.Background()
 	s, err := w.prepared(ctx, query)
 	if err != nil {
@@ -155,6 +158,7 @@ func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, erro
 	}
 	res, err := s.ExecContext(ctx, w.lend(args)...)
 	if err != nil {
+		w.fault = true
 		return 0, fmt.Errorf("%w\n%s", err, query)
 	}
 	return res.RowsAffected()
@@ -162,6 +166,7 @@ func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, erro
 
 // Query is Exec for statements with an answer.
 func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows, error) {
+	w.wrote = w.wrote || !reads(query)
 	ctx := context.Background()
 	s, err := w.prepared(ctx, query)
 	if err != nil {
@@ -169,13 +174,17 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows
 	}
 	rows, err := s.QueryContext(ctx, w.lend(args)...)
 	if err != nil {
+		w.fault = true
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}
 	return result{rows}, nil
 }
 
-// group runs first and whatever else waits in one transaction, each in a
-// savepoint of its own, so that one that fails takes nobody with it.
+// reads reports that a query changes nothing, for all that its begin says.
+func reads(query string) bool { return strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "select ") }
+
+// group runs first and whatever else waits in one transaction, so that one that
+// fails takes nobody with it.
 func (w *writer) group(first *request) {
 	group := append(make([]*request, 0, 16), first)
 	for len(group) < maxGroup {
@@ -215,6 +224,10 @@ func (w *writer) alone(group []*request, err error) {
 // commit runs a group, and takes along those that it wakes: a claim that waited
 // for the job that is just being enqueued shares its disk flush, and the job
 // starts after one of them in place of two. It answers who came along.
+//
+// Hardly any transition fails that has written. So all are run without a way
+// back, and when one does fail they are begun again, each in a savepoint of its
+// own: two statements, and a copy of each page that is written, for every one.
 func (w *writer) commit(group []*request) ([]*request, error) {
 	w.woken = 0
 	err := w.transact(group, func(run func(*request) error) error {
@@ -237,24 +250,33 @@ func (w *writer) commit(group []*request) ([]*request, error) {
 		}
 		return nil
 	})
+	if errors.Is(err, errNoWayBack) {
+		err = w.transact(group, nil)
+	}
 	return group, err
 }
+
+// errNoWayBack is a transition of several that has failed and left something.
+var errNoWayBack = errors.New("a transition has failed without a savepoint")
 
 // linger is how long a commit waits for those it woke. It is what a goroutine
 // takes to be woken on a busy machine, and a fraction of a disk flush.
 const linger = 200 * time.Microsecond
 
+// transact runs a group in a transaction: with more, which may run further ones,
+// without savepoints, and otherwise each in one, unless it is alone.
 func (w *writer) transact(group []*request, more func(run func(*request) error) error) (err error) {
-	ctx := context.Background()
-	if err := w.connect(ctx); err != nil {
+	if err := w.connect(context.Background()); err != nil {
 		return err
 	}
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_, _ = w.conn.ExecContext(ctx, "rollback")
+			_ = w.do("rollback")
+		}
+		if err != nil && !errors.Is(err, errNoWayBack) {
 			w.forget()
 		}
 	}()
@@ -263,27 +285,53 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 		if r.err = r.ctx.Err(); r.err != nil {
 			continue
 		}
-		if err := w.one(ctx, r, now, len(group) > 1); err != nil {
+		err := w.one(r, now, more == nil && len(group) > 1)
+		if err == nil && more != nil && (len(group) > 1 || r.err == nil) {
+			err = w.stuck(r)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	if len(group) == 1 && group[0].err != nil {
-		_, err = w.conn.ExecContext(ctx, "rollback")
-		return err
+		return w.do("rollback")
 	}
 	if more != nil {
-		if err := more(func(r *request) error { return w.one(ctx, r, now, true) }); err != nil {
+		if err := more(func(r *request) error {
+			if err := w.one(r, now, false); err != nil {
+				return err
+			}
+			return w.stuck(r)
+		}); err != nil {
 			return err
 		}
 	}
-	_, err = w.conn.ExecContext(ctx, "commit")
+	return w.do("commit")
+}
+
+// stuck looks whether a transition without a savepoint has failed and left
+// something. After a fault of a statement nobody knows: a full disk makes SQLite
+// roll back the whole transaction, and what came next would be in none.
+func (w *writer) stuck(r *request) error {
+	if w.fault || r.err != nil && w.wrote {
+		return errNoWayBack
+	}
+	return nil
+}
+
+// do runs a statement that begins, ends or parts a transaction.
+func (w *writer) do(query string) error {
+	s, err := w.prepared(context.Background(), query)
+	if err == nil {
+		_, err = s.ExecContext(context.Background())
+	}
 	return err
 }
 
 // begin waits, through the busy handler, for a user's own transaction on the
 // file to end.
-func (w *writer) begin(ctx context.Context) error {
-	if _, err := w.conn.ExecContext(ctx, "begin immediate"); err != nil {
+func (w *writer) begin() error {
+	if err := w.do("begin immediate"); err != nil {
 		w.forget()
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -292,22 +340,22 @@ func (w *writer) begin(ctx context.Context) error {
 
 // one runs a transition. Its own error goes to its caller; the error returned
 // is one that ended the transaction for all.
-func (w *writer) one(ctx context.Context, r *request, now time.Time, shared bool) error {
+func (w *writer) one(r *request, now time.Time, saved bool) error {
 	defer w.takeBack()
-	if !shared {
+	w.wrote, w.fault = false, false
+	if !saved {
 		r.err = w.guarded(r.fn, now)
 		return nil
 	}
-	if _, err := w.conn.ExecContext(ctx, "savepoint one"); err != nil {
+	if err := w.do("savepoint one"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
 	if r.err = w.guarded(r.fn, now); r.err != nil {
-		if _, err := w.conn.ExecContext(ctx, "rollback to one"); err != nil {
+		if err := w.do("rollback to one"); err != nil {
 			return fmt.Errorf("roll back to savepoint: %w", err)
 		}
 	}
-	_, err := w.conn.ExecContext(ctx, "release one")
-	return err
+	return w.do("release one")
 }
 
 // lend makes batches readable until the transition has ended.
