@@ -28,8 +28,8 @@ func (p pack) has(job int64) bool {
 	return found
 }
 
-func packsWith(ctx context.Context, tx store.Tx, cond string, args ...any) (all []pack, err error) {
-	rows, err := tx.Query(ctx, `select number, session, queue, claimed_at, living, jobs from packs where `+cond, args...)
+func packsFrom(ctx context.Context, tx store.Tx, from string, args ...any) (all []pack, err error) {
+	rows, err := tx.Query(ctx, `select number, session, queue, claimed_at, living, jobs from `+from, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	var err error
 	switch {
 	case w.Session != "":
-		packs, err = packsWith(ctx, tx, `session = $1 and claimed_at < $2`, w.Session, w.Before)
+		packs, err = packsFrom(ctx, tx, `packs where session = $1 and claimed_at < $2`, w.Session, w.Before)
 	case w.All:
-		packs, err = packsWith(ctx, tx, `true`)
+		packs, err = packsFrom(ctx, tx, `packs`)
 	case len(w.Jobs) > 0:
-		packs, err = packsWith(ctx, tx, `last_job >= $1 and first_job <= $2`, slices.Min(w.Jobs), slices.Max(w.Jobs))
+		packs, err = packsFrom(ctx, tx, `packs where last_job >= $1 and first_job <= $2`, slices.Min(w.Jobs), slices.Max(w.Jobs))
 		packs = slices.DeleteFunc(packs, func(p pack) bool {
 			return !slices.ContainsFunc(w.Jobs, p.has)
 		})
