@@ -158,6 +158,24 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	}
 }
 
+// A transition may say that it went well although a statement of it took the
+// whole transaction back.
+func TestATransactionThatIsGoneTakesNobodyAlong(t *testing.T) {
+	st := grouped(t)
+	gone := func(tx store.Tx, at store.Moment) error {
+		_ = insert(2)(tx, at)
+		_, _ = tx.Exec(context.Background(), "insert or rollback into things (n) values (2)")
+		return nil
+	}
+	errs := inOneGroup(t, st.DB(), insert(1), gone, insert(3))
+	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Error(errs)
+	}
+	if got := things(t, st); got != "1 3" {
+		t.Errorf("things %s", got)
+	}
+}
+
 func TestUsersTransactionHoldsWritersUpAndNoReader(t *testing.T) {
 	st := grouped(t)
 	tx, err := st.DB().(*sqlite.DB).SQL().BeginTx(t.Context(), nil)
