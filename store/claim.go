@@ -114,7 +114,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				continue
 			}
 			p := c.picking(session, met, q, allowed)
-			if len(queues) == 1 && c.sql.Lease(nil, 1) != "" {
+			if len(queues) == 1 && c.sql.Lease(nil, "", 1) != "" {
 				out, err = c.leaseAtOnce(session, q, p)
 				return err
 			}
@@ -287,10 +287,15 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 
 // leaseAtOnce picks and leases in one statement.
 func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (belfry.Claim, error) {
-	parts, args := c.parts(p)
 	var number, picked int64
-	rows, err := collectInto(c.ctx, c.tx, c.s.rows.take(p.n), scanReady(&number, &picked),
-		c.sql.Lease(parts, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
+	var differ []int64
+	like, scan, shares := c.s.likeness.like(q.Name), scanReady(&number, &picked), readyShares
+	if like != nil {
+		scan, shares = scanLike(like, &differ, &number, &picked), like.shares()
+	}
+	parts, args := c.parts(p, like)
+	rows, err := collectInto(c.ctx, c.tx, c.s.rows.take(p.n), scan,
+		c.sql.Lease(parts, shares, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
 	if err != nil {
 		return belfry.Claim{}, err
 	}
@@ -299,8 +304,12 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
 	}
+	if err := c.others(rows, differ); err != nil {
+		return belfry.Claim{}, err
+	}
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)
+	c.s.likeness.note(q.Name, rows)
 	if len(rows) == 0 {
 		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
 	}

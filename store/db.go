@@ -77,10 +77,11 @@ type Dialect interface {
 	// that pick the jobs one after the other, or empty where several short
 	// statements are as good. It answers the columns of the jobs that were leased,
 	// the number, which is drawn when all rows are locked, and how many were
-	// picked. Its own parameters are numbered from n: session, slot_of, now, the
+	// picked. Shares is the condition that the lease of one of them may share a
+	// row with others. Its own parameters are numbered from n: session, slot_of, now, the
 	// grace after a timeout, in microseconds, and from how many jobs on their
 	// leases may share a row.
-	Lease(parts []Part, n int) string
+	Lease(parts []Part, shares string, n int) string
 	// Unleased is the condition that nobody has leased a job, neither alone nor
 	// together with others.
 	Unleased(column string) string

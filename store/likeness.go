@@ -22,18 +22,24 @@ func (l *likeness) like(queue string) *jobRow {
 	return nil
 }
 
-// note is told of the jobs of a claim.
+// note is told of the jobs of a claim. Few are read soon enough as they are, and
+// if the next differed from them it would have to be asked for twice.
 func (l *likeness) note(queue string, rows []jobRow) {
 	if len(rows) == 0 {
 		return
 	}
 	like := rows[0]
-	if !like.fresh() || slices.ContainsFunc(rows, func(j jobRow) bool { return !j.likeOf(&like) }) {
+	like.Input = nil // its own
+	switch {
+	case !like.fresh() || slices.ContainsFunc(rows, func(j jobRow) bool { return !j.likeOf(&like) }):
 		l.jobs.Delete(queue)
-		return
+	case len(rows) >= likeFrom:
+		l.jobs.Store(queue, &like)
 	}
-	l.jobs.Store(queue, &like)
 }
+
+// likeFrom is how many jobs of a claim are worth to be compared with.
+const likeFrom = 10
 
 // fresh reports that nothing has happened to a job, and that nothing but its
 // task tells it from others.
@@ -65,40 +71,34 @@ func selectLike(like *jobRow, args []any) (string, []any) {
 	return `
 		select id, input, due_at, created_at, ready_at, case when ` + w.sql() + `
 			and reason = '' and note = '' and error = '' and schedule = '' and active_key is null and idem_key = ''
-			and schedule_id | generation | nominal | attempt | failures | infra | snoozes | lease = 0 then 1 else 0 end
+			and schedule_id | generation | nominal | attempt | failures | infra | snoozes | lease = 0 then 2
+			when ` + readyShares + ` then 1 else 0 end as same, timeout
 		from jobs`, w.args
 }
 
-// scanLike scans what selectLike reads; of a job that differs that is only its
-// id and what a mark needs.
-func scanLike(like *jobRow, differ *[]int64) func(Rows) (jobRow, error) {
+// scanLike scans what selectLike reads, and more columns behind those of each.
+// Of a job that differs that is only its id, and [change.others] has to follow.
+func scanLike(like *jobRow, differ *[]int64, more ...any) func(Rows) (jobRow, error) {
 	var j jobRow
 	var input *string
 	var dueAt, createdAt, same int64
-	places := []any{&j.ID, &input, &dueAt, &createdAt, &j.readyAt, &same}
+	places := append([]any{&j.ID, &input, &dueAt, &createdAt, &j.readyAt, &same, new(int64)}, more...)
 	return func(rows Rows) (jobRow, error) {
 		j, input = *like, nil
 		err := rows.Scan(places...)
 		j.State, j.Input, j.Tags = belfry.JobReady, rawJSON(input), slices.Clone(like.Tags)
 		j.DueAt, j.CreatedAt = instant(dueAt), instant(createdAt)
-		if same == 0 {
+		if same < 2 {
 			*differ = append(*differ, j.ID)
 		}
 		return j, err
 	}
 }
 
-// pick reads ready jobs, in the order of the query behind the columns.
-func (c *change) pick(queue string, rows []jobRow, query func(columns string) string, args []any) ([]jobRow, error) {
-	like := c.s.likeness.like(queue)
-	if like == nil {
-		return collectInto(c.ctx, c.tx, rows, scanReady(), query(selectReady), args...)
-	}
-	var differ []int64
-	columns, args := selectLike(like, args)
-	rows, err := collectInto(c.ctx, c.tx, rows, scanLike(like, &differ), query(columns), args...)
-	if err != nil || len(differ) == 0 {
-		return rows, err
+// others reads those of the jobs that differ from what they were taken for.
+func (c *change) others(rows []jobRow, differ []int64) error {
+	if len(differ) == 0 {
+		return nil
 	}
 	others, err := collect(c.ctx, c.tx, scanReady(), selectReady+` where `+c.sql.In("id", 1), c.sql.List(differ))
 	byID := make(map[int64]int, len(others))
@@ -110,5 +110,32 @@ func (c *change) pick(queue string, rows []jobRow, query func(columns string) st
 			rows[i] = others[k]
 		}
 	}
-	return rows, err
+	return err
+}
+
+// pick reads ready jobs, in the order of the query behind the columns.
+func (c *change) pick(queue string, rows []jobRow, query func(columns string) string, args []any) ([]jobRow, error) {
+	like := c.s.likeness.like(queue)
+	if like == nil {
+		return collectInto(c.ctx, c.tx, rows, scanReady(), query(selectReady), args...)
+	}
+	var differ []int64
+	columns, args := selectLike(like, args)
+	rows, err := collectInto(c.ctx, c.tx, rows, scanLike(like, &differ), query(columns), args...)
+	if err != nil {
+		return rows, err
+	}
+	return rows, c.others(rows, differ)
+}
+
+// readyShares is the condition that the lease of a job may share a row with
+// others, on what [selectReady] reads: nothing follows from its end.
+const readyShares = `kind <> 'program' and schedule_id = 0 and origin = 'enqueue'`
+
+// shares is the same on what [selectLike] reads.
+func (j *jobRow) shares() string {
+	if j.Kind == belfry.KindProgram || j.Trigger != belfry.TriggerEnqueue {
+		return "same = 1"
+	}
+	return "same > 0"
 }

@@ -173,11 +173,7 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 }
 
 // part is a walk through the index of ready jobs.
-func (c *change) part(p picking, more, limit string) string {
-	return c.partOf(selectReady, p, c.s.unleased(), more, limit)
-}
-
-func (c *change) partOf(columns string, p picking, unleased, more, limit string) string {
+func (c *change) part(columns string, p picking, unleased, more, limit string) string {
 	return columns + `
 		where state = 'ready' and ` + unleased + ` and ` + p.cond.sql() + more + `
 		order by priority desc, ready_at, id
@@ -202,7 +198,7 @@ func (c *change) walk(p picking, queue string, rows []jobRow) (_ []jobRow, err e
 			return
 		}
 		args := append(append(slices.Clone(p.cond.args), left), own...)
-		rows, err = c.pick(queue, rows, func(columns string) string { return c.partOf(columns, p, unleased, more, placeholder(next)) }, args)
+		rows, err = c.pick(queue, rows, func(columns string) string { return c.part(columns, p, unleased, more, placeholder(next)) }, args)
 	}
 	if !p.marked {
 		look("")
@@ -215,13 +211,21 @@ func (c *change) walk(p picking, queue string, rows []jobRow) (_ []jobRow, err e
 	return rows, err
 }
 
-// parts are the same for one statement, with its parameters.
-func (c *change) parts(p picking) (parts []Part, args []any) {
+// parts are the same for one statement, with its parameters, of jobs that may be
+// like another.
+func (c *change) parts(p picking, like *jobRow) (parts []Part, args []any) {
 	next := len(p.cond.args) + 1
 	limit := placeholder(next)
 	args = append(slices.Clone(p.cond.args), p.n)
+	if p.marked {
+		args = append(args, p.from.priority, p.from.readyAt, p.from.id)
+	}
+	columns := selectReady
+	if like != nil {
+		columns, args = selectLike(like, args)
+	}
 	if !p.marked {
-		return []Part{{"everywhere", c.part(p, "", limit)}}, args
+		return []Part{{"everywhere", c.part(columns, p, c.s.unleased(), "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
 	unleased := ownLeaseless
@@ -229,8 +233,8 @@ func (c *change) parts(p picking) (parts []Part, args []any) {
 		unleased += c.sql.UnpackedSince("id", placeholder(next+2))
 	}
 	return []Part{
-		{"higher", c.part(p, higher, limit)},
-		{"same", c.partOf(selectReady, p, unleased, same, limit+` - (select count(*) from higher)`)},
-		{"lower", c.part(p, lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
-	}, append(args, p.from.priority, p.from.readyAt, p.from.id)
+		{"higher", c.part(columns, p, c.s.unleased(), higher, limit)},
+		{"same", c.part(columns, p, unleased, same, limit+` - (select count(*) from higher)`)},
+		{"lower", c.part(columns, p, c.s.unleased(), lower, limit+` - (select count(*) from higher) - (select count(*) from same)`)},
+	}, args
 }

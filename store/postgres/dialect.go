@@ -35,7 +35,7 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // cannot know.
 //
 // Many leases of plain jobs go into one row of packs, others into a row each.
-func (dialect) Lease(parts []store.Part, n int) string {
+func (dialect) Lease(parts []store.Part, shares string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
 		with[i] = p.Name + " as materialized (" + p.Query + ")"
@@ -44,7 +44,7 @@ func (dialect) Lease(parts []store.Part, n int) string {
 	return fmt.Sprintf(`
 		with %[1]s,
 		locked as materialized (
-			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(kind <> 'program' and schedule_id = 0 and origin = 'enqueue') as plain
+			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain
 			from (%[2]s) as picked),
 		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0),
 		drawn as materialized (select nextval('ids_lease') as number from free having count(*) > 0),
@@ -62,7 +62,7 @@ func (dialect) Lease(parts []store.Part, n int) string {
 		select picked.*, (select number from drawn), (select jobs from locked)
 		from (%[2]s) as picked
 		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free))`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4)
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares)
 }
 
 // In compares with an array, which unlike a join can only be planned as look-ups

@@ -300,9 +300,20 @@ func (h *handle) Query(ctx context.Context, query string, args ...any) (store.Ro
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}
-	return result{rows}, nil
+	return result{Rows: rows}, nil
 }
 
-type result struct{ *sql.Rows }
+type result struct {
+	*sql.Rows
+	fault *bool // it has failed; of a transition
+}
+
+func (r result) Err() error {
+	err := r.Rows.Err()
+	if err != nil && r.fault != nil {
+		*r.fault = true
+	}
+	return err
+}
 
 func (r result) Close() { _ = r.Rows.Close() }

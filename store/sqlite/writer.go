@@ -177,7 +177,7 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (store.Rows
 		w.fault = true
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}
-	return result{rows}, nil
+	return result{rows, &w.fault}, nil
 }
 
 // reads reports that a query changes nothing, for all that its begin says.

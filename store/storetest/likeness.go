@@ -13,10 +13,10 @@ func init() {
 		b.task("other")
 		s := b.session("t", "other")
 		for range 2 { // the second claim has something to compare with
-			for range 3 {
+			for range 12 {
 				b.enqueue(belfry.NewJob{Task: "t", Input: []byte(`1`)})
 			}
-			want(b, "claimed", len(b.claim(s, 10).Jobs), 3)
+			want(b, "claimed", len(b.claim(s, 20).Jobs), 12)
 		}
 		priority, timeout := 7, belfry.Duration(5*time.Second)
 		for _, n := range []belfry.NewJob{
