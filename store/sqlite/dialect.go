@@ -47,7 +47,7 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 func (dialect) Lease([]store.Part, string, int) string { return "" }
 
 // Unleased looks for a lease in both forms. Claims go upwards, so most jobs that wait lie behind all that is leased,
-// which is compared with a number that is read once: a third less of what the look for a job costs.
+// which is compared with a number that is read once.
 func (d dialect) Unleased(column string) string {
 	return strings.ReplaceAll("(? > (select coalesce(max(job_id), 0) from leases) or (select number from leases where job_id = ?) is null)", "?", column) + d.UnpackedSince(column, "")
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// packFrom is the default of [store.Options.PackFrom]. A pack is cheaper than rows
-// from claims of five on; taken apart for one job that fails, it costs as much as
-// ten jobs spare.
+// packFrom is the default of [store.Options.PackFrom]. Where all goes well a pack
+// was measured to be cheaper than rows from claims of five on; what is above that
+// is a margin, not measured, for packs that are taken apart.
 const packFrom = 10
 
 // pack is a row of packs: the leases of one claim.
