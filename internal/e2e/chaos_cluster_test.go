@@ -106,10 +106,19 @@ func (c *chaos) onSQLite(o setting) {
 		c.without["clock"] = "it takes a build of its own, which only the longer lane makes"
 		return
 	}
-	c.site.program = steppedBelfry(c.t)
+	c.site.program = steppedBelfry(c.t, c.packs())
 	var env string
 	c.clock, env = stepTime(c.t)
 	c.site.env = append(c.site.env, env)
+}
+
+// packs draws whether each claim makes a pack.
+func (c *chaos) packs() bool {
+	yes := c.random.IntN(3) > 0
+	if yes {
+		c.t.Log("each claim makes a pack")
+	}
+	return yes
 }
 
 func (c *chaos) onPostgreSQL(o setting) {
@@ -121,8 +130,7 @@ func (c *chaos) onPostgreSQL(o setting) {
 		c.moveToSmallDisk()
 	}
 	c.site = newSite(c.t, c.direct)
-	if o.long() && c.random.IntN(3) > 0 {
-		c.t.Log("each claim makes a pack")
+	if o.long() && c.packs() {
 		c.site.program = packingBelfry(c.t)
 	}
 	for i := range []int{1, 2, 2, 3, 3}[c.random.IntN(5)] {

@@ -177,7 +177,7 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 					return
 				}
 				s = newSite(t, "sqlite:belfry.db")
-				s.program = steppedBelfry(t)
+				s.program = steppedBelfry(t, false)
 				faked, env := stepTime(t)
 				s.env, decides = append(s.env, env), faked
 			} else {

@@ -10,26 +10,32 @@ import (
 	"testing"
 )
 
-const (
-	packsMany = "const packFrom = 50"
-	packsEach = "const packFrom = 1"
-)
+// packsMany are the lines that say from how many jobs on a claim is packed, by the
+// package that says it.
+var packsMany = map[string]string{"store": "const packFrom = 50", "store/sqlite": "const packFrom = 10"}
 
-// packingBelfry is the program with a pack for each claim, however small, as far
-// as leases may be packed at all. Claims of what chaos runs are small, and would
-// never make one.
+// packingText is the file of a package that has a pack made of each claim,
+// however small, as far as leases may be packed at all. Claims of what chaos runs
+// are small, and would hardly make one.
+func packingText(t testing.TB, pkg string) (file, text string) {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-f", "{{ .Dir }}", "github.com/belfry-run/belfry/"+pkg).Output()
+	if err != nil {
+		t.Fatalf("ask for the folder of %s: %v", pkg, err)
+	}
+	file = filepath.Join(strings.TrimSpace(string(dir)), "packfrom.go")
+	was, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(was), packsMany[pkg]) != 1 {
+		t.Fatalf("%s/packfrom.go is not as this test knows it, adapt packsMany: %v", pkg, err)
+	}
+	return file, strings.Replace(string(was), packsMany[pkg], "const packFrom = 1", 1)
+}
+
+// packingBelfry is the program that packs each claim on PostgreSQL.
 func packingBelfry(t testing.TB) string {
 	t.Helper()
-	dir, err := exec.Command("go", "list", "-f", "{{ .Dir }}", "github.com/belfry-run/belfry/store").Output()
-	if err != nil {
-		t.Fatal("ask for the store's folder: ", err)
-	}
-	file := filepath.Join(strings.TrimSpace(string(dir)), "packfrom.go")
-	text, err := os.ReadFile(file)
-	if err != nil || strings.Count(string(text), packsMany) != 1 {
-		t.Fatal("store/packfrom.go is not as this test knows it, adapt packsMany: ", err)
-	}
-	path, failed := buildOverlaid("packing", map[string]string{file: strings.Replace(string(text), packsMany, packsEach, 1)})
+	file, text := packingText(t, "store")
+	path, failed := buildOverlaid("packing", map[string]string{file: text})
 	if failed != "" {
 		t.Fatal(failed)
 	}

@@ -30,24 +30,27 @@ const (
 	nowSteps = "	sec, nsec, mono := runtimeNow()\n	sec += step()\n	if mono == 0 {"
 )
 
-var stepped struct {
-	once sync.Once
-	path string
-	err  string
-}
+// stepped are such builds by their names.
+var stepped sync.Map // of func() (path, failed string)
 
-// steppedBelfry is the program with a clock that can be set.
-func steppedBelfry(t testing.TB) string {
+// steppedBelfry is the program with a clock that can be set, and one that packs
+// each claim on SQLite.
+func steppedBelfry(t testing.TB, packing bool) string {
 	t.Helper()
-	stepped.once.Do(func() { stepped.path, stepped.err = buildStepped(t) })
-	if stepped.err != "" {
-		t.Fatal(stepped.err)
+	name, more := "stepped", map[string]string{}
+	if packing {
+		file, text := packingText(t, "store/sqlite")
+		name, more = "stepped-packing", map[string]string{file: text}
 	}
-	return stepped.path
+	build, _ := stepped.LoadOrStore(name, sync.OnceValues(func() (path, failed string) { return buildStepped(name, more) }))
+	path, failed := build.(func() (path, failed string))() //nolint:forcetypeassert // nothing else is in it
+	if failed != "" {
+		t.Fatal(failed)
+	}
+	return path
 }
 
-func buildStepped(t testing.TB) (path, failed string) {
-	t.Helper()
+func buildStepped(name string, texts map[string]string) (path, failed string) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", "ask for GOROOT: " + err.Error()
@@ -60,10 +63,9 @@ func buildStepped(t testing.TB) (path, failed string) {
 	if strings.Count(string(text), nowReads) != 1 {
 		return "", "time.Now of " + runtime.Version() + " is not as this test knows it: adapt nowReads"
 	}
-	return buildOverlaid("stepped", map[string]string{
-		filepath.Join(library, "time.go"):    strings.Replace(string(text), nowReads, nowSteps, 1),
-		filepath.Join(library, "stepped.go"): steppedSource,
-	})
+	texts[filepath.Join(library, "time.go")] = strings.Replace(string(text), nowReads, nowSteps, 1)
+	texts[filepath.Join(library, "stepped.go")] = steppedSource
+	return buildOverlaid(name, texts)
 }
 
 // buildOverlaid builds the program with other texts in place of some files.

@@ -9,11 +9,6 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// packFrom is the default of [store.Options.PackFrom]. Where all goes well a pack
-// was measured to be cheaper than rows from claims of five on; what is above that
-// is a margin, not measured, for packs that are taken apart.
-const packFrom = 10
-
 // pack is a row of packs: the leases of one claim.
 type pack struct {
 	number, claimedAt int64
