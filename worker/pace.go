@@ -14,6 +14,10 @@ const (
 	// microseconds say little of those behind them.
 	paceOver  = 20 * time.Millisecond
 	leastBusy = paceOver / 4
+	// paceKept is how long a lane that has nothing remembers its rate. What comes
+	// after that may take long, and would be kept from other workers; the rate of
+	// short jobs is found again in a few claims.
+	paceKept = time.Second
 )
 
 // pace is how fast a lane's attempts end while there are any. The time in which
@@ -24,6 +28,7 @@ type pace struct {
 	since time.Time // the last measure
 	busy  time.Duration
 	from  time.Time // something has run; zero: nothing does
+	last  time.Time // something ran
 	rate  float64   // per second
 }
 
@@ -33,7 +38,7 @@ func newPace() pace { return pace{since: time.Now()} }
 func (p *pace) begin(now time.Time) { p.from = now }
 
 // end is told when none runs any more.
-func (p *pace) end(now time.Time) { p.busy, p.from = p.busy+now.Sub(p.from), time.Time{} }
+func (p *pace) end(now time.Time) { p.busy, p.from, p.last = p.busy+now.Sub(p.from), time.Time{}, now }
 
 // measure takes what ended since the last time into account, half and half.
 func (p *pace) measure(now time.Time) {
@@ -45,8 +50,11 @@ func (p *pace) measure(now time.Time) {
 		p.end(now)
 		p.begin(now)
 	}
-	if p.busy > 0 {
+	switch {
+	case p.busy > 0:
 		p.rate = (p.rate + float64(p.ended)/max(p.busy, leastBusy).Seconds()) / 2
+	case now.Sub(p.last) >= paceKept:
+		p.rate = 0
 	}
 	p.ended, p.busy, p.since = 0, 0, now
 }

@@ -21,7 +21,8 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 		{"ten a time, each at once, and a broker that takes 3 ms", []spell{{3 * ms, 20 * time.Microsecond, 10}, {3 * ms, 20 * time.Microsecond, 60}, {3 * ms, 100 * time.Microsecond, 300}}, []int{50, 325, 1662}},
 		{"never more than the most", []spell{{3 * ms, ms, 1000}, {3 * ms, ms, 1000}, {3 * ms, ms, 1000}}, []int{maxAhead, maxAhead, maxAhead}},
 		{"waiting is nobody's pace", []spell{{1000 * ms, 50 * ms, 100}, {1000 * ms, 50 * ms, 100}, {1000 * ms, 50 * ms, 100}}, []int{50, 75, 87}},
-		{"and does not lower it", []spell{{0, 50 * ms, 100}, {waits: 10_000 * ms}, {waits: 10_000 * ms}}, []int{50, 50, 50}},
+		{"and does not lower it for a while", []spell{{0, 50 * ms, 100}, {waits: 500 * ms}, {waits: 499 * ms}, {waits: ms}, {0, 50 * ms, 100}}, []int{50, 50, 50, 50, 75}},
+		{"but is forgotten", []spell{{0, 50 * ms, 100}, {waits: 999 * ms}, {waits: paceOver}, {0, 50 * ms, 100}}, []int{50, 50, 0, 50}},
 		{"slots that are busy for long are not filled ahead", []spell{{0, 5 * ms, 100}, {0, 1000 * ms, 1}, {0, 10_000 * ms, 10}, {0, 10_000 * ms, 10}}, []int{500, 250, 125, 62}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
