@@ -19,6 +19,16 @@ type Success struct {
 	LogCut    int     `json:"log_cut"`
 }
 
+// LeasesOf are the numbers of the leases of successes, each once. They are few.
+func LeasesOf(rows []Success) (numbers []int64) {
+	for i := range rows {
+		if !slices.Contains(numbers, rows[i].Lease) {
+			numbers = append(numbers, rows[i].Lease)
+		}
+	}
+	return numbers
+}
+
 // Succeeded is what settling a [Success] needs to know of the job.
 type Succeeded struct {
 	Ref        belfry.Ref

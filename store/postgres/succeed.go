@@ -101,13 +101,7 @@ type packedSuccesses struct {
 
 // unpacked tells what is leased in a pack from the rest.
 func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
-	var numbers []int64
-	for _, r := range rows {
-		if !slices.Contains(numbers, r.Lease) {
-			numbers = append(numbers, r.Lease)
-		}
-	}
-	packs, err := packsWith(ctx, tx, idsOf(rows), `number = any ($1)`, numbers)
+	packs, err := packsWith(ctx, tx, idsOf(rows), `number = any ($1)`, store.LeasesOf(rows))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}

@@ -82,13 +82,7 @@ type packedSuccesses struct {
 
 // inPacks tells what is leased in a pack from the rest.
 func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
-	var numbers []int64
-	for i := range rows {
-		if !slices.Contains(numbers, rows[i].Lease) {
-			numbers = append(numbers, rows[i].Lease)
-		}
-	}
-	packs, err := packsFrom(ctx, tx, `json_each($1) cross join packs on number = value`, d.List(numbers))
+	packs, err := packsFrom(ctx, tx, `json_each($1) cross join packs on number = value`, d.List(store.LeasesOf(rows)))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
