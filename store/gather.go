@@ -14,9 +14,23 @@ import (
 // own first; those who come meanwhile wait, and the first of them is the next. So
 // a lone call is not held up, and many cost little more than one.
 type gathering struct {
+	places  int  // how many may be at it
+	late    bool // calls still join when the transaction begins
 	mu      sync.Mutex
 	atIt    int
 	waiting []*asking
+}
+
+// newGathering is for a database across a wire, or one in this process. Across a
+// wire the next can travel while one waits for the disk. In this process one
+// writes at a time, so a second would only make two halves of what one takes; and
+// its transaction may wait for others, in which time more calls come: they still
+// join when it begins.
+func newGathering(far bool) gathering {
+	if far {
+		return gathering{places: 2}
+	}
+	return gathering{places: 1, late: true}
 }
 
 // asking is one call.
@@ -31,7 +45,6 @@ type asking struct {
 
 const (
 	maxGathered = belfry.MaxBatch // jobs of a transaction that was gathered
-	gatherers   = 2               // while one waits for the disk, the next can work
 
 	// gatherPatience bounds a transaction of several callers, whose own bounds
 	// do not hold for it.
@@ -41,6 +54,9 @@ const (
 // Enqueue asks for jobs. All of them are made, or none. A job whose key is
 // taken is not made again: the one that has the key is the answer.
 func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enqueued, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	a := &asking{actor: belfry.ActorOf(ctx), jobs: ns, done: make(chan struct{}), turn: make(chan struct{})}
 	if !s.gather.join(a) {
 		select {
@@ -56,7 +72,9 @@ func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enque
 		case <-a.turn:
 		}
 	}
-	s.enqueueTogether(ctx, a, s.gather.take())
+	if calls := s.gather.take(); len(calls) > 0 {
+		s.enqueueTogether(ctx, calls)
+	}
 	s.gather.pass()
 	<-a.done
 	return a.out, a.err
@@ -66,30 +84,28 @@ func (s *Store) Enqueue(ctx context.Context, ns []belfry.NewJob) ([]belfry.Enque
 // refused, each is asked for alone; any other fault is the answer to all, for a
 // commit whose answer was lost may have happened and must not be repeated. The
 // end of one caller's context does not concern the others.
-func (s *Store) enqueueTogether(ctx context.Context, own *asking, calls []*asking) {
+func (s *Store) enqueueTogether(ctx context.Context, calls []*asking) {
 	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherPatience)
 	defer cancel()
-	if len(calls) > 1 {
-		var jobs []belfry.NewJob
+	if len(calls) > 1 || s.gather.late {
+		ctx = all
+	}
+	out, err := s.enqueueOnce(ctx, func() (jobs []belfry.NewJob) {
+		calls = s.gather.joined(calls)
 		for _, a := range calls {
 			jobs = append(jobs, a.jobs...)
 		}
-		out, err := s.enqueueOnce(all, jobs)
-		if !refused(err) {
-			for _, a := range calls {
-				if a.err = err; err == nil {
-					a.out, out = out[:len(a.jobs):len(a.jobs)], out[len(a.jobs):]
-				}
-				close(a.done)
-			}
-			return
-		}
-	}
+		return jobs
+	})
+	alone := len(calls) > 1 && refused(err)
 	for _, a := range calls {
-		if a == own {
-			a.out, a.err = s.enqueueOnce(ctx, a.jobs)
-		} else {
-			a.out, a.err = s.enqueueOnce(all, a.jobs)
+		switch {
+		case alone:
+			a.out, a.err = s.enqueueOnce(all, func() []belfry.NewJob { return a.jobs })
+		case err != nil:
+			a.err = err
+		default:
+			a.out, out = out[:len(a.jobs):len(a.jobs)], out[len(a.jobs):]
 		}
 		close(a.done)
 	}
@@ -104,8 +120,11 @@ func refused(err error) bool {
 	return false
 }
 
-func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belfry.Enqueued, err error) {
+// enqueueOnce asks for the list of jobs once it is needed, and again where it is
+// begun again.
+func (s *Store) enqueueOnce(ctx context.Context, jobs func() []belfry.NewJob) (out []belfry.Enqueued, err error) {
 	ahead := func(c *change) {
+		ns := jobs()
 		if n := len(ns); n > 0 && n <= belfry.MaxBatch {
 			_, _ = c.tasksByName(taskNames(ns))
 			_, _ = c.sql.NextIDs(ctx, c.tx, "job", n)
@@ -113,7 +132,7 @@ func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belf
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *change) error {
 		c.alone = true
-		out, err = c.enqueue(ns)
+		out, err = c.enqueue(jobs())
 		return err
 	})
 	return out, err
@@ -123,7 +142,7 @@ func (s *Store) enqueueOnce(ctx context.Context, ns []belfry.NewJob) (out []belf
 func (g *gathering) join(a *asking) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.atIt >= gatherers {
+	if g.atIt >= g.places {
 		g.waiting = append(g.waiting, a)
 		return false
 	}
@@ -168,15 +187,32 @@ func (g *gathering) pass() {
 func (g *gathering) take() []*asking {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n, jobs := 0, 0
-	for n < len(g.waiting) && g.waiting[n].actor == g.waiting[0].actor && (n == 0 || jobs+len(g.waiting[n].jobs) <= maxGathered) {
-		jobs += len(g.waiting[n].jobs)
-		n++
+	return g.more(nil)
+}
+
+// joined is calls that are being carried out, and those that can still join them.
+func (g *gathering) joined(calls []*asking) []*asking {
+	if !g.late {
+		return calls
 	}
-	if n == 0 {
-		return nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.more(calls)
+}
+
+// more adds to calls the first of those that wait, as far as they fit together.
+func (g *gathering) more(calls []*asking) []*asking {
+	together, jobs := calls, 0
+	for _, a := range calls {
+		jobs += len(a.jobs)
 	}
-	together := g.waiting[:n:n]
-	g.waiting = g.waiting[n:]
+	for _, a := range g.waiting {
+		jobs += len(a.jobs)
+		if len(together) > 0 && (a.actor != together[0].actor || jobs > maxGathered) {
+			break
+		}
+		together = append(together, a)
+	}
+	g.waiting = g.waiting[len(together)-len(calls):]
 	return together
 }

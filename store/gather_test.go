@@ -33,7 +33,7 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		db := &faulty{err: c.err}
 		s := New(db, Options{})
 		calls := []*asking{{done: make(chan struct{})}, {done: make(chan struct{})}}
-		s.enqueueTogether(t.Context(), calls[0], calls)
+		s.enqueueTogether(t.Context(), calls)
 		if db.tries != c.tries {
 			t.Errorf("%v: %d transactions, want %d", c.err, db.tries, c.tries)
 		}

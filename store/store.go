@@ -145,7 +145,8 @@ type Store struct {
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
-	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater()}
+	_, far := db.(Foreseer)
+	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far)}
 	s.hearing.since = s.processNow()
 	return s
 }
