@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -62,6 +63,27 @@ func (b Batch) Columns() []any {
 		}
 	}
 	return out
+}
+
+// constants are the columns of a row as constants of a select, and their
+// parameters, which are numbered from n, without some.
+func constants[T any](n int, row T, without ...string) (list string, args []any) {
+	var b strings.Builder
+	for i, col := range columnsOf(reflect.TypeFor[T]()) {
+		if slices.Contains(without, col.Name) {
+			continue
+		}
+		kind := "bigint"
+		if col.Text {
+			kind = "text"
+		}
+		if len(args) > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("cast(" + placeholder(n+len(args)) + " as " + kind + ") as " + col.Name)
+		args = append(args, reflect.ValueOf(row).Field(i).Interface())
+	}
+	return b.String(), args
 }
 
 // empty reports that a column is null throughout.

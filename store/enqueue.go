@@ -320,7 +320,7 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 			}
 		}
 	}
-	from, args := c.sql.Table(1, "t", BatchOf(rows))
+	from, args := c.newJobs(rows)
 	insert := `
 		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
@@ -355,6 +355,33 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 	}
 	c.wakeForNew(fresh)
 	return c.holders(blocked)
+}
+
+// newJobs is a from-item of new jobs and its parameters. Most batches are of one
+// task and differ in their input alone: what they share travels once.
+func (c *change) newJobs(rows []newJobRow) (from string, args []any) {
+	if slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
+		return c.sql.Table(1, "t", BatchOf(rows))
+	}
+	own := make([]ownRow, len(rows))
+	for i := range rows {
+		own[i] = ownRow{rows[i].ID, rows[i].Input}
+	}
+	shared, args := constants(1, rows[0], "id", "input")
+	table, batch := c.sql.Table(len(args)+1, "t", BatchOf(own))
+	return "(select id, input, " + shared + " from " + table + ") as t", append(args, batch...)
+}
+
+// ownRow is what a new job has to itself in a batch of jobs that are alike.
+type ownRow struct {
+	ID    int64   `json:"id"`
+	Input *string `json:"input"`
+}
+
+// likeOf reports that two rows differ in their own alone.
+func (r newJobRow) likeOf(o newJobRow) bool {
+	r.ID, r.Input = o.ID, o.Input
+	return r == o
 }
 
 func (c *change) wakeForNew(ins []*insertion) {
