@@ -402,7 +402,7 @@ func TestTokensAreRenewedThroughWhicheverNode(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, store.Options) []*store.Store{
 		"one database of two nodes": func(t *testing.T, o store.Options) []*store.Store {
-			url := pgtest.New(t)
+			url := pgtest.Migrated(t, postgres.Migrate)
 			var nodes []*store.Store
 			for range 2 {
 				st, err := postgres.Open(t.Context(), url, postgres.Options{Options: o})

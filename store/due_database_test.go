@@ -22,7 +22,7 @@ func onBoth(t *testing.T, test func(t *testing.T, st *store.Store)) {
 			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
 		},
 		"postgres": func(t *testing.T) (*store.Store, error) {
-			return postgres.Open(t.Context(), pgtest.New(t), postgres.Options{})
+			return postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

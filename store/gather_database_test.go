@@ -74,6 +74,7 @@ func whileTheWriterIsBusy(t *testing.T, calls ...*enqueue) (transitions int) {
 		for _, cancel := range givenUp {
 			cancel()
 		}
+		synctest.Wait()
 		close(goOn)
 		all.Wait()
 	})

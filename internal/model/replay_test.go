@@ -84,7 +84,7 @@ func replayPostgres(t *testing.T, seed uint64, packFrom int) {
 	replayAll(t, packFrom, func(t *testing.T, o store.Options) *store.Store {
 		t.Helper()
 		o.PackFrom = packFrom
-		st, err := postgres.Open(t.Context(), pgtest.New(t), postgres.Options{Options: o, MaxConns: 2})
+		st, err := postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: o, MaxConns: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

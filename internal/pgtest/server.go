@@ -237,8 +237,13 @@ func (s *Server) startError(logStart int64) error {
 // test ends, with whoever is still connected; a server that the test has stopped keeps it.
 func (s *Server) New(t testing.TB) string {
 	t.Helper()
+	return s.newLike(t, "template0")
+}
+
+func (s *Server) newLike(t testing.TB, template string) string {
+	t.Helper()
 	name := s.databaseName(t.Name())
-	if err := s.exec("create database " + name + " template template0 strategy " + s.copy); err != nil {
+	if err := s.createDatabase(name, template); err != nil {
 		t.Fatalf("pgtest: create database %s: %v\n%s", name, err, s.Log())
 	}
 	t.Cleanup(func() {
@@ -252,6 +257,10 @@ func (s *Server) New(t testing.TB) string {
 		}
 	})
 	return s.URL(name)
+}
+
+func (s *Server) createDatabase(name, template string) error {
+	return s.exec("create database " + name + " template " + template + " strategy " + s.copy)
 }
 
 // databaseName makes a name that PostgreSQL and a URL take as it is, and that says in the log whose

@@ -60,7 +60,7 @@ func (c *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	var c trips
-	st, err := postgres.OpenTraced(t.Context(), pgtest.New(t), postgres.Options{Wakeups: "poll"}, &c)
+	st, err := postgres.OpenTraced(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"}, &c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestTheServerIsLookedInto(t *testing.T) {
 	t.Parallel()
-	ctx, dsn := t.Context(), pgtest.New(t)
+	ctx, dsn := t.Context(), pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
 	oldDay(t, dsn, 3, 500)
 	conn, err := pgx.Connect(ctx, dsn)

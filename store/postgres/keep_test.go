@@ -54,7 +54,7 @@ func exists(t *testing.T, st *store.Store, table string) bool {
 
 func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.New(t)
+	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}}})
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	for parent := range parents {
@@ -91,7 +91,7 @@ func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 
 func TestDaysAreDroppedByCount(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.New(t)
+	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Jobs: 15}}})
 	var names []string
 	for back := 6; back >= 3; back-- {
@@ -113,7 +113,7 @@ func TestDaysAreDroppedByCount(t *testing.T) {
 
 func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.New(t)
+	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
 	today := time.Now().UTC().Format("20060102")
 	for parent := range parents {

@@ -23,7 +23,7 @@ var wholeTable = regexp.MustCompile(`Seq Scan on (jobs|jobs_done\w*|schedules|sc
 // 100,000 jobs for later, 100,000 that are ready and 100,000 idle schedules.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.New(t)
+	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
 	rec := &storetest.Recorder{DB: st.DB()}
 	st = store.New(rec, store.Options{})

@@ -72,14 +72,18 @@ func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	return st, nil
 }
 
-// Migrate brings the schema up to date without opening a store.
+// Migrate brings the schema up to date without opening a store, and makes the
+// tables of the coming days: whoever may change the schema can be another role
+// than the nodes'.
 func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	db, err := open(ctx, dsn, Options{})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer db.pool.Close()
-	from, to, err = db.migrate(ctx, false)
+	if from, to, err = db.migrate(ctx, false); err == nil {
+		err = db.addPartitions(ctx)
+	}
 	return from, to, db.unopened(err)
 }
 

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
-	return openAt(t, pgtest.New(t), postgres.Options{Options: o})
+	return openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: o})
 }
 
 func openAt(t *testing.T, dsn string, o postgres.Options) *store.Store {
@@ -49,7 +49,7 @@ func TestNodesOfPacks(t *testing.T) { runNodes(t, 1) }
 func runNodes(t *testing.T, packFrom int) {
 	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
 		o.PackFrom = packFrom
-		dsn := pgtest.New(t)
+		dsn := pgtest.Migrated(t, postgres.Migrate)
 		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
 		return []*store.Store{open(), open(), leasesFit(t, open())}
 	})
@@ -134,7 +134,7 @@ func TestPacksBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
 func runBehindPooler(t *testing.T, packFrom int) {
 	storetest.RunBroker(t, func(t *testing.T) (belfry.Broker, storetest.Admin) {
 		clock := storetest.NewClock()
-		st, err := postgres.OpenForgetful(t.Context(), pgtest.New(t), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
+		st, err := postgres.OpenForgetful(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,7 +269,7 @@ func TestDatabaseThatGoesAwayAndComesBack(t *testing.T) {
 // by themselves for an hour.
 func pair(t *testing.T, o postgres.Options) (a, z *store.Store) {
 	t.Helper()
-	dsn := pgtest.New(t)
+	dsn := pgtest.Migrated(t, postgres.Migrate)
 	if o.Poll == 0 {
 		o.Poll = time.Hour
 	}

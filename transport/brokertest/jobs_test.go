@@ -35,7 +35,7 @@ var stores = map[string]func(t *testing.T) *store.Store{
 		return st
 	},
 	"postgres": func(t *testing.T) *store.Store {
-		st, err := postgres.Open(t.Context(), pgtest.New(t), postgres.Options{Options: brisk})
+		st, err := postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: brisk})
 		must(t, err)
 		return st
 	},
