@@ -285,10 +285,15 @@ func (b *bench) sql(statement string, args ...any) {
 }
 
 // count reads one number.
-func (b *bench) count(query string, args ...any) (n int64) {
+func (b *bench) count(query string, args ...any) int64 {
 	b.Helper()
-	ok(b, b.st.DB().Read(b.ctx, func(tx store.Tx) error {
-		rows, err := tx.Query(b.ctx, query, args...)
+	return count(b, b.ctx, b.st, query, args...)
+}
+
+func count(t failer, ctx context.Context, st *store.Store, query string, args ...any) (n int64) {
+	t.Helper()
+	ok(t, st.DB().Read(ctx, func(tx store.Tx) error {
+		rows, err := tx.Query(ctx, query, args...)
 		if err != nil {
 			return err
 		}
