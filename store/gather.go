@@ -98,10 +98,16 @@ func (s *Store) enqueueTogether(ctx context.Context, calls []*asking) {
 		return jobs
 	})
 	alone := len(calls) > 1 && refused(err)
+	var each sync.WaitGroup
+	defer each.Wait()
 	for _, a := range calls {
 		switch {
-		case alone:
-			a.out, a.err = s.enqueueOnce(all, func() []belfry.NewJob { return a.jobs })
+		case alone: // beside each other, so that they can share a commit at least
+			each.Go(func() {
+				a.out, a.err = s.enqueueOnce(all, func() []belfry.NewJob { return a.jobs })
+				close(a.done)
+			})
+			continue
 		case err != nil:
 			a.err = err
 		default:

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/belfry-run/belfry"
@@ -12,10 +13,10 @@ import (
 type faulty struct {
 	DB
 	err   error
-	tries int
+	tries atomic.Int64
 }
 
-func (f *faulty) Write(context.Context, func(Tx, Moment) error) error { f.tries++; return f.err }
+func (f *faulty) Write(context.Context, func(Tx, Moment) error) error { f.tries.Add(1); return f.err }
 func (*faulty) Dialect() Dialect                                      { return nil }
 
 // A commit whose answer was lost may have happened: asking again for each call
@@ -23,7 +24,7 @@ func (*faulty) Dialect() Dialect                                      { return n
 func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 	for _, c := range []struct {
 		err   error
-		tries int
+		tries int64
 	}{
 		{belfry.Errorf(belfry.Unavailable, "the answer to the commit was lost"), 1},
 		{errors.New("unexpected"), 1},
@@ -34,8 +35,8 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		s := New(db, Options{})
 		calls := []*asking{{done: make(chan struct{})}, {done: make(chan struct{})}}
 		s.enqueueTogether(t.Context(), calls)
-		if db.tries != c.tries {
-			t.Errorf("%v: %d transactions, want %d", c.err, db.tries, c.tries)
+		if n := db.tries.Load(); n != c.tries {
+			t.Errorf("%v: %d transactions, want %d", c.err, n, c.tries)
 		}
 		for _, a := range calls {
 			<-a.done

@@ -32,10 +32,11 @@ var shared struct {
 	server *Server
 	err    error
 
-	schema   sync.Once
-	template string
-	failed   error
+	schema sync.Once
+	failed error
 }
+
+const template = "migrated" // the name of that database
 
 // New creates an empty database for this test in the server that the tests of this process share,
 // and returns its URL. The database is dropped when the test ends, with whoever is still connected.
@@ -50,16 +51,14 @@ func Migrated(t testing.TB, migrate func(ctx context.Context, url string) (from,
 	t.Helper()
 	s := server(t)
 	shared.schema.Do(func() {
-		const name = "migrated"
-		if shared.failed = s.createDatabase(name, "template0"); shared.failed == nil {
-			_, _, shared.failed = migrate(context.WithoutCancel(t.Context()), s.URL(name))
+		if shared.failed = s.createDatabase(template, "template0"); shared.failed == nil {
+			_, _, shared.failed = migrate(context.WithoutCancel(t.Context()), s.URL(template))
 		}
-		shared.template = name
 	})
 	if shared.failed != nil {
 		t.Fatalf("pgtest: make the database to copy: %v", shared.failed)
 	}
-	return s.newLike(t, shared.template)
+	return s.newLike(t, template)
 }
 
 func server(t testing.TB) *Server {
