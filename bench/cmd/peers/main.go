@@ -29,7 +29,7 @@ import (
 var (
 	isShort = flag.Bool("short", false, "everything in about three minutes: one round of few jobs, which says that it works and little more")
 	only    = flag.String("only", "", "measure only contenders whose name matches this regular expression")
-	part    = flag.String("phase", "", "measure only phases that match this regular expression: enqueue, burn-down, end to end, latency (which needs the two before it)")
+	part    = flag.String("phase", "", "measure only phases that match this regular expression: enqueue, burn-down, end to end, idle, load (which needs burn-down and end to end)")
 	without = flag.String("without", "", "leave out who needs these, separated by commas: redis, graphile, river-sqlite")
 	rounds  = flag.Int("rounds", 0, "how often everybody has a turn (default 3; 1 with -short)")
 	jobs    = flag.Int("jobs", 0, "jobs of a burn-down (default 100000 on a server and 20000 on SQLite; 2000 and 1000 with -short)")
@@ -130,11 +130,14 @@ func choosePhases(text string) (list []phase, err error) {
 			list = append(list, p)
 		}
 	}
+	chosen := func(name string) bool {
+		return slices.ContainsFunc(list, func(p phase) bool { return p.name == name })
+	}
 	switch {
 	case len(list) == 0:
 		return nil, fmt.Errorf("-phase %s: no phase is called that", text)
-	case list[len(list)-1].name == "latency" && len(list) < 3:
-		return nil, fmt.Errorf("-phase %s: the loads of latency are parts of what burn-down and end to end find: add them", text)
+	case chosen("load") && !(chosen("burn-down") && chosen("end to end")):
+		return nil, fmt.Errorf("-phase %s: the loads of load are parts of what burn-down and end to end find: add them", text)
 	}
 	return list, nil
 }

@@ -40,13 +40,15 @@ func TestWordsThatMeanNobodyAreRefused(t *testing.T) {
 			t.Errorf("-only %q -without %q is %s", test[0], test[1], names(list))
 		}
 	}
-	for _, text := range []string{"sleep", "latency", "enqueue|latency", "("} {
+	for _, text := range []string{"sleep", "load", "enqueue|burn|load", "("} {
 		if _, err := choosePhases(text); err == nil {
 			t.Errorf("-phase %q is taken", text)
 		}
 	}
-	if list, err := choosePhases("burn|end|lat"); err != nil || len(list) != 3 {
-		t.Errorf("%d phases, %v", len(list), err)
+	for text, want := range map[string]int{"burn|end|load": 3, "idle": 1, "": len(phases)} {
+		if list, err := choosePhases(text); err != nil || len(list) != want {
+			t.Errorf("-phase %q is %d phases, %v", text, len(list), err)
+		}
 	}
 }
 

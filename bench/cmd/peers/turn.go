@@ -59,7 +59,8 @@ var phases = []phase{
 	{"enqueue", (*turn).enqueue, []string{"enqueue/1", "enqueue/32", "enqueue/fast"}},
 	{"burn-down", (*turn).burnDown, []string{"burn/settled", "burn/cpu"}},
 	{"end to end", (*turn).endToEnd, []string{"both/32", "both/fast"}},
-	{"latency", (*turn).latency, []string{"idle/p50", "idle/p99", "half/p99", "sustained/rate"}},
+	{"idle", (*turn).idle, []string{"idle/p50", "idle/p99"}},
+	{"load", (*turn).load, []string{"half/p99", "sustained/rate"}},
 }
 
 // turn is one contender's in one round.
@@ -208,12 +209,18 @@ func (t *turn) endToEnd() error {
 	return nil
 }
 
-func (t *turn) latency() error {
+// warm starts a worker and gives it a few jobs, which meet what is not there yet:
+// plans, connections, tasks.
+func (t *turn) warm() error {
 	if err := t.seat.Start(t.ctx); err != nil {
 		return err
 	}
-	// The first jobs meet what is not there yet: plans, connections, tasks.
-	if _, err := t.seat.Offer(t.ctx, load.Offer{Rate: 50, For: t.idleFor / 4, Callers: 4, Patience: t.patience}); err != nil {
+	_, err := t.seat.Offer(t.ctx, load.Offer{Rate: 50, For: t.idleFor / 4, Callers: 4, Patience: t.patience})
+	return err
+}
+
+func (t *turn) idle() error {
+	if err := t.warm(); err != nil {
 		return err
 	}
 	idle, err := t.seat.Offer(t.ctx, load.Offer{Rate: 50, For: t.idleFor, Callers: 4, Jitter: true, Patience: t.patience})
@@ -221,6 +228,13 @@ func (t *turn) latency() error {
 		return err
 	}
 	t.addLatency("idle", idle)
+	return nil
+}
+
+func (t *turn) load() error {
+	if err := t.warm(); err != nil {
+		return err
+	}
 	burn, both := t.to.last(t.c.name, "burn/settled"), t.to.last(t.c.name, "both/32")
 	rate := min(min(burn, both)/2, halfAtMost)
 	half, err := t.seat.Offer(t.ctx, load.Offer{Rate: rate, For: t.halfFor, Callers: 32, Jitter: true, Patience: t.patience})
