@@ -235,7 +235,7 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if len(run) == 0 {
 		return nil
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{row.TaskID})
+	tasks, err := c.tasksByID([]int64{row.TaskID})
 	if err != nil {
 		return err
 	}

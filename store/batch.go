@@ -65,6 +65,17 @@ func (b Batch) Columns() []any {
 	return out
 }
 
+// spread is a from-item of rows, called t, and its parameters, which are numbered
+// from n and the last of a statement. A single row is spelled out: many that come
+// one by one are what a busy store gets most.
+func spread[T any](d Dialect, n int, rows []T) (from string, args []any) {
+	if len(rows) != 1 {
+		return d.Table(n, "t", BatchOf(rows))
+	}
+	list, args := constants(n, rows[0])
+	return "(select " + list + ") as t", args
+}
+
 // constants are the columns of a row as constants of a select, and their
 // parameters, which are numbered from n, without some.
 func constants[T any](n int, row T, without ...string) (list string, args []any) {

@@ -233,7 +233,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 	for i, r := range rows {
 		taskIDs[i] = r.TaskID
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, taskIDs)
+	tasks, err := c.tasksByID(taskIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (c *change) checkAt(row monitorRow, at time.Time) (belfry.Job, error) {
 	if err != nil {
 		return belfry.Job{}, err
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{sc.TaskID})
+	tasks, err := c.tasksByID([]int64{sc.TaskID})
 	if err != nil {
 		return belfry.Job{}, err
 	}

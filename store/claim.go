@@ -11,7 +11,8 @@ import (
 )
 
 // Claim leases ready jobs to a session. When there are none it waits for a
-// wake-up, looking again by itself every [Options.Poll].
+// wake-up, looking again by itself every [Options.Poll]. After a claim that took
+// all there was, it waits first.
 func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
 	if err := r.Validate(); err != nil {
 		return belfry.Claim{}, err
@@ -21,14 +22,20 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	var freed <-chan struct{}
 	for {
 		woken := s.awaken(r)
-		c, limited, err := s.claim(ctx, r)
-		if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
-			return c, err
+		if r.Wait <= 0 || len(r.Tickets) > 0 || !woken.emptied(r.Session, s.opt.Poll) {
+			c, left, err := s.claim(ctx, r)
+			if left == leftNone && len(c.Jobs) > 0 {
+				woken.empty(r.Session)
+			}
+			if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
+				return c, err
+			}
+			if left == leftByLimit && freed == nil { // taken before the next look, which is at once
+				freed = s.freed(r)
+				continue
+			}
 		}
-		if limited && freed == nil { // taken before the next look, which is at once
-			freed = s.freed(r)
-			continue
-		}
+		var err error
 		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
 		woken.waiting.Add(1)
 		select {
@@ -44,7 +51,7 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 		woken.waiting.Add(-1)
 		again.Stop()
 		if err != nil || r.Wait <= 0 {
-			return c, err
+			return belfry.Claim{Jobs: []belfry.LeasedJob{}}, err
 		}
 	}
 }
@@ -68,8 +75,17 @@ func (s *Store) freed(r belfry.ClaimRequest) <-chan struct{} {
 	return nil
 }
 
-// claim says besides whether a limit over all workers was in the way.
-func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, limited bool, err error) {
+// left is what a claim has seen of the jobs that it did not take.
+type left int
+
+const (
+	leftUnknown left = iota
+	leftNone         // none that it could have taken
+	leftByLimit      // a limit over all workers is in the way
+)
+
+// claim is one transition.
+func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
 	ahead := func(c *change) {
 		_, _ = c.session(r.Session)
 		if len(r.Tickets) > 0 {
@@ -78,12 +94,12 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		_, _ = c.claimable(r.Want)
 		for queue := range r.Want {
 			if id, ok := s.habit.task(queue); ok && len(r.Want) == 1 {
-				_, _ = s.tasksByID(ctx, c.tx, []int64{id})
+				_, _ = c.tasksByID([]int64{id})
 			}
 		}
 	}
 	err = s.writeAhead(ctx, "claim", ahead, func(c *change) error {
-		out, limited = belfry.Claim{Jobs: []belfry.LeasedJob{}}, false
+		out, left = belfry.Claim{Jobs: []belfry.LeasedJob{}}, leftUnknown
 		session, err := c.session(r.Session)
 		if err == nil && len(r.Tickets) > 0 {
 			out, err = c.claimShown(session, r)
@@ -109,13 +125,18 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 			if err != nil {
 				return err
 			}
-			limited = limited || allowed < wanted
+			if allowed < wanted {
+				left = leftByLimit
+			}
 			if allowed <= 0 {
 				continue
 			}
 			p := c.picking(session, met, q, allowed)
 			if len(queues) == 1 && c.sql.Lease(nil, "", 1) != "" {
-				out, err = c.leaseAtOnce(session, q, p)
+				var fewer bool
+				if out, fewer, err = c.leaseAtOnce(session, q, p); fewer {
+					left = leftNone
+				}
 				return err
 			}
 			if rows == nil {
@@ -127,6 +148,9 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 			}
 			found := rows[before:]
 			c.picked(p, found, len(found) == p.n)
+			if len(queues) == 1 && len(found) < p.n {
+				left = leftNone
+			}
 			c.s.likeness.note(q.Name, found)
 			for range found {
 				slots = append(slots, leaseRow{SlotOf: slotOf(q)})
@@ -142,7 +166,7 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		s.link(ctx, out.Jobs)
 		s.tellClaimed(out)
 	}
-	return out, limited, err
+	return out, left, err
 }
 
 func (s *Store) tellClaimed(out belfry.Claim) {
@@ -167,7 +191,13 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 	}
 	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
-		return collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 and name = $1`, names[0])
+		q, found, err := c.s.queues.one(c, "queues", names[0], func() (belfry.Queue, bool, error) {
+			return first(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 and name = $1`, names[0])
+		})
+		if !found {
+			return nil, err
+		}
+		return []belfry.Queue{q}, nil
 	}
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`
@@ -249,7 +279,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 	for i, j := range rows {
 		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Job))
 	}
-	from, args := c.sql.Table(4, "t", BatchOf(leases))
+	from, args := spread(c.sql, 4, leases)
 	n, err := c.tx.Exec(c.ctx, `
 		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
 		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
@@ -285,8 +315,9 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 	return true
 }
 
-// leaseAtOnce picks and leases in one statement.
-func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (belfry.Claim, error) {
+// leaseAtOnce picks and leases in one statement. It says besides whether it found
+// fewer than it looked for.
+func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (out belfry.Claim, fewer bool, err error) {
 	var number, picked int64
 	var differ []int64
 	like, scan, shares := c.s.likeness.like(q.Name), scanReady(&number, &picked), readyShares
@@ -297,7 +328,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 	rows, err := collectInto(c.ctx, c.tx, c.s.rows.take(p.n), scan,
 		c.sql.Lease(parts, shares, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
 	if err != nil {
-		return belfry.Claim{}, err
+		return belfry.Claim{}, false, err
 	}
 	defer c.s.rows.giveBack(rows)
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
@@ -305,15 +336,17 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (b
 		return c.leaseAtOnce(w, q, p)
 	}
 	if err := c.others(rows, differ); err != nil {
-		return belfry.Claim{}, err
+		return belfry.Claim{}, false, err
 	}
+	fewer = int(picked) < p.n
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)
 	c.s.likeness.note(q.Name, rows)
 	if len(rows) == 0 {
-		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
+		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, fewer, nil
 	}
-	return c.leased(w, number, rows)
+	out, err = c.leased(w, number, rows)
+	return out, fewer, err
 }
 
 // rowPool keeps the room in which claims read jobs: half of the memory that a
@@ -369,7 +402,7 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 	for i := range rows {
 		ids[i] = rows[i].TaskID
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, ids)
+	tasks, err := c.tasksByID(ids)
 	if err != nil {
 		return nil, nil, err
 	}

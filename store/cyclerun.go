@@ -42,7 +42,7 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 }
 
 func (c *change) startCycle(j jobRow) error {
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{j.TaskID})
+	tasks, err := c.tasksByID([]int64{j.TaskID})
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (c *change) saveRun(run belfry.CycleRun, waitsForTask int64) error {
 // runMember writes the job of the member whose turn it is, and with it that no
 // other cycle may.
 func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) error {
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{t.taskID})
+	tasks, err := c.tasksByID([]int64{t.taskID})
 	if err != nil {
 		return err
 	}

@@ -360,8 +360,8 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 // newJobs is a from-item of new jobs and its parameters. Most batches are of one
 // task and differ in their input alone: what they share travels once.
 func (c *change) newJobs(rows []newJobRow) (from string, args []any) {
-	if slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
-		return c.sql.Table(1, "t", BatchOf(rows))
+	if len(rows) == 1 || slices.ContainsFunc(rows, func(r newJobRow) bool { return !r.likeOf(rows[0]) }) {
+		return spread(c.sql, 1, rows)
 	}
 	own := make([]ownRow, len(rows))
 	for i := range rows {

@@ -355,7 +355,7 @@ func (c *change) startJobs(all []decided, mine map[identity]bool) error {
 	if len(taskIDs) == 0 {
 		return nil
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, taskIDs)
+	tasks, err := c.tasksByID(taskIDs)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // hub wakes goroutines of this process that wait for something to change. A
@@ -68,6 +69,16 @@ func (h *hub) bell(topic string) *bell {
 type bell struct {
 	rung    chan struct{}
 	waiting atomic.Int64
+	took    sync.Map // time.Time by session: it took all there was, and nothing has rung since
+}
+
+func (b *bell) empty(session string) { b.took.Store(session, time.Now()) }
+
+// emptied reports that the last claim of a session took all there was, up to so
+// long ago. It says so once: who waits and hears nothing is to look.
+func (b *bell) emptied(session string, ago time.Duration) bool {
+	at, ok := b.took.LoadAndDelete(session)
+	return ok && time.Since(at.(time.Time)) < ago //nolint:forcetypeassert // only empty stores
 }
 
 // wake rings, and answers how many waited for it.

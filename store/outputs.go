@@ -86,7 +86,7 @@ func (c *change) attemptTask(session string, ref belfry.Ref) (belfry.Task, error
 	if len(rows) == 0 || rows[0].State != belfry.JobRunning || rows[0].Lease != ref.Lease || rows[0].Session != session {
 		return belfry.Task{}, errAttempt(ref)
 	}
-	tasks, err := c.s.tasksByID(c.ctx, c.tx, []int64{rows[0].TaskID})
+	tasks, err := c.tasksByID([]int64{rows[0].TaskID})
 	return tasks[rows[0].TaskID], err
 }
 

@@ -93,10 +93,12 @@ func errSession(id string) error {
 // session reads a living session and keeps it from being ended before this
 // transaction is: what is leased to it here is seen by whoever ends it.
 func (c *change) session(id string) (belfry.WorkerState, error) {
-	w, found, err := first(c.ctx, c.tx, c.s.scanSession, `
-		select `+sessionColumns+`
-		from sessions
-		where id = $1 and ended_at = 0`+c.sql.ForKeyShare("sessions"), id)
+	w, found, err := c.s.sessions.one(c, "sessions", id, func() (belfry.WorkerState, bool, error) {
+		return first(c.ctx, c.tx, c.s.scanSession, `
+			select `+sessionColumns+`
+			from sessions
+			where id = $1 and ended_at = 0`+c.sql.ForKeyShare("sessions"), id)
+	})
 	if err == nil && !found {
 		err = errSession(id)
 	}

@@ -257,7 +257,7 @@ func (c *change) policies(fs []finishing) (map[int64]belfry.Task, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return c.s.tasksByID(c.ctx, c.tx, ids)
+	return c.tasksByID(ids)
 }
 
 // ending is what becomes of a job's row, and of the attempt that it was under.

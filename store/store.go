@@ -137,6 +137,10 @@ type Store struct {
 	rows        rowPool
 	habit       habit
 	likeness    likeness
+	queues      known[string, belfry.Queue]
+	tasksNamed  known[taskName, belfry.Task]
+	tasks       known[int64, belfry.Task]
+	sessions    known[string, belfry.WorkerState]
 	taskDocs    docs[int64, belfry.Task]
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]
@@ -207,6 +211,7 @@ func (s *Store) try(ctx context.Context, ahead func(c *change), fn func(c *chang
 		again := *asked // what an earlier try has gathered is gone with it
 		c = &again
 		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
+		c.version = at.Version
 		if err := fn(c); err != nil {
 			return err
 		}
@@ -236,17 +241,17 @@ func (s *Store) announce(topics []string) {
 // change is one transition under way: its transaction, its one instant, and
 // whom to wake when it has been committed.
 type change struct {
-	ctx context.Context
-	tx  Tx
-	sql Dialect
-	now time.Time
-	// stable is [Moment.Stable].
-	stable time.Time
-	begun  time.Time     // when it was asked for, by the monotonic clock
-	asked  time.Duration // the same by [Options.Monotonic]
-	s      *Store
-	wakes  []string
-	then   []func()
+	ctx     context.Context
+	tx      Tx
+	sql     Dialect
+	now     time.Time
+	stable  time.Time                // [Moment.Stable]
+	version func(table string) int64 // [Moment.Version]
+	begun   time.Time                // when it was asked for, by the monotonic clock
+	asked   time.Duration            // the same by [Options.Monotonic]
+	s       *Store
+	wakes   []string
+	then    []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
 	// alone is set where nothing follows the jobs that are enqueued.

@@ -43,24 +43,31 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	if len(names) == 0 {
 		return map[taskName]belfry.Task{}, nil
 	}
-	names = unique(names)
-	if len(names) == 1 {
-		t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
-		if !found {
-			return map[taskName]belfry.Task{}, err
+	return c.s.tasksNamed.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]belfry.Task, error) {
+		if len(names) == 1 {
+			t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
+			if !found {
+				return map[taskName]belfry.Task{}, err
+			}
+			return map[taskName]belfry.Task{names[0]: t}, err
 		}
-		return map[taskName]belfry.Task{names[0]: t}, err
-	}
-	from, args := c.sql.Table(1, "t", BatchOf(names))
-	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `
-		select `+taskColumns+`
-		from tasks
-		where (namespace, name) in (select namespace, name from `+from+`)`, args...)
-	byName := make(map[taskName]belfry.Task, len(tasks))
-	for _, t := range tasks {
-		byName[taskName{t.Namespace, t.Name}] = t
-	}
-	return byName, err
+		from, args := c.sql.Table(1, "t", BatchOf(names))
+		tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `
+			select `+taskColumns+`
+			from tasks
+			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
+		byName := make(map[taskName]belfry.Task, len(tasks))
+		for _, t := range tasks {
+			byName[taskName{t.Namespace, t.Name}] = t
+		}
+		return byName, err
+	})
+}
+
+func (c *change) tasksByID(ids []int64) (map[int64]belfry.Task, error) {
+	return c.s.tasks.of(c, "tasks", unique(ids), func(ids []int64) (map[int64]belfry.Task, error) {
+		return c.s.tasksByID(c.ctx, c.tx, ids)
+	})
 }
 
 func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]belfry.Task, error) {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -73,7 +74,9 @@ func (l *lane) run(ctx context.Context) error {
 		}
 	}()
 	for {
-		l.start()
+		if l.start() {
+			runtime.Gosched() // those it woke first: what follows would be before them on this core
+		}
 		draining := l.life.drain.Load()
 		if mayClaim && !claiming && !draining {
 			if want, spare := l.wants(); want > 0 {
@@ -136,13 +139,14 @@ func (l *lane) reserveOver() <-chan time.Time {
 	return time.After(time.Until(l.reserve[0].arrived.Add(reserveFor)))
 }
 
-// start gives attempts of the reserve to free slots.
-func (l *lane) start() {
-	for {
+// start gives attempts of the reserve to free slots, and reports whether there
+// were any.
+func (l *lane) start() (any bool) {
+	for ; ; any = true {
 		a, waiting, unfit := l.next(true)
 		l.handBack(unfit)
 		if a == nil {
-			return
+			return any
 		}
 		if waiting {
 			l.idle <- a

@@ -10,11 +10,11 @@ import (
 )
 
 // Dialect is what SQLite says differently.
-func (db *DB) Dialect() store.Dialect { return dialect{} }
+func (db *DB) Dialect() store.Dialect { return dialect{&db.sequences} }
 
 // dialect is that of the writer; foreign that of a connection which is not ours.
 type (
-	dialect struct{}
+	dialect struct{ sequences *sequences }
 	foreign struct{ dialect }
 )
 
@@ -82,26 +82,18 @@ func (dialect) SkipLocked(string) string  { return "" }
 func (dialect) ForUpdate(string) string   { return "" }
 func (dialect) ForKeyShare(string) string { return "" }
 
-// NextIDs counts in a table.
-func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
-	rows, err := tx.Query(ctx, `
-		update sequences
-		set value = value + $1
-		where name = $2
-		returning value`, n, sequence)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var last int64
-	if rows.Next() {
-		if err := rows.Scan(&last); err != nil {
-			return nil, err
-		}
-	}
+// NextIDs gives out what was drawn ahead.
+func (d dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+	return d.sequences.take(ctx, tx, sequence, n)
+}
+
+// NextIDs draws what is asked for: nobody learns whether a transaction that is
+// not ours is committed.
+func (foreign) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
+	last, err := draw(ctx, tx, sequence, int64(n))
 	ids := make([]int64, n)
 	for i := range ids {
 		ids[i] = last - int64(n) + 1 + int64(i)
 	}
-	return ids, rows.Err()
+	return ids, err
 }

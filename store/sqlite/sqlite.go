@@ -100,6 +100,7 @@ type DB struct {
 	close   func() error
 
 	synchronous string // of the writer
+	sequences   sequences
 
 	schemaFrom int64 // before the migration of this opening
 }

@@ -64,7 +64,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) e
 func (db *DB) write() {
 	defer close(db.done)
 	w := &writer{db: db}
-	defer w.forget()
+	defer w.end()
 	for {
 		select {
 		case r := <-db.queue:
@@ -84,13 +84,20 @@ func (db *DB) write() {
 
 // writer holds the writing connection and what was prepared on it.
 type writer struct {
-	db    *DB
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
-	lent  []int64 // batches of the transition
-	wrote bool    // the transition has
-	fault bool    // one of its statements has failed
-	woken int     // how many the group has woken
+	db     *DB
+	conn   *sql.Conn
+	stmts  map[string]statement
+	tables versions
+	lent   []int64 // batches of the transition
+	wrote  bool    // the transition has
+	fault  bool    // one of its statements has failed
+	woken  int     // how many the group has woken
+}
+
+// statement is one that was prepared, and what of the remembered it may write.
+type statement struct {
+	*sql.Stmt
+	written []string
 }
 
 // maxStatements is more than the store has texts; it bounds what dynamic ones
@@ -109,7 +116,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if _, err := conn.ExecContext(ctx, createBatch); err != nil && !strings.Contains(err.Error(), "already exists") {
 		return errors.Join(fmt.Errorf("make the table of batches: %w", err), conn.Close())
 	}
-	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	w.conn, w.stmts = conn, map[string]statement{}
 	return nil
 }
 
@@ -123,18 +130,31 @@ func (w *writer) forget() {
 	}
 	_ = w.conn.Close()
 	w.conn, w.stmts = nil, nil
+	w.tables.file = 0
+}
+
+// end is the last that the writer does.
+func (w *writer) end() {
+	if w.conn != nil {
+		_ = w.do("pragma busy_timeout = 0") // what follows is worth no wait
+		w.db.sequences.giveBack(w)
+	}
+	w.forget()
 }
 
 // prepared keeps statements, because parsing is the dearer half of a small
 // SQLite write.
-func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
 	if s, ok := w.stmts[query]; ok {
+		w.tables.touch(s.written)
 		return s, nil
 	}
-	s, err := w.conn.PrepareContext(ctx, query)
+	stmt, err := w.conn.PrepareContext(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, query)
+		return statement{}, fmt.Errorf("%w\n%s", err, query)
 	}
+	s := statement{stmt, written(query)}
+	w.tables.touch(s.written)
 	if len(w.stmts) >= maxStatements {
 		for text, old := range w.stmts {
 			_ = old.Close()
@@ -274,7 +294,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 	}
 	defer func() {
 		if err != nil {
-			_ = w.do("rollback")
+			_ = w.rollBack("rollback")
 		}
 		if err != nil && !errors.Is(err, errNoWayBack) {
 			w.forget()
@@ -294,7 +314,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 		}
 	}
 	if len(group) == 1 && group[0].err != nil {
-		return w.do("rollback")
+		return w.rollBack("rollback")
 	}
 	if more != nil {
 		if err := more(func(r *request) error {
@@ -306,7 +326,11 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 			return err
 		}
 	}
-	return w.do("commit")
+	if err := w.do("commit"); err != nil {
+		return err
+	}
+	w.tables.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
+	return nil
 }
 
 // stuck looks whether a transition without a savepoint has failed and left
@@ -335,7 +359,21 @@ func (w *writer) begin() error {
 		w.forget()
 		return fmt.Errorf("begin: %w", err)
 	}
+	version, err := fileVersion(w.conn)
+	strange := err != nil || version != w.tables.file // somebody else has written
+	if strange {
+		w.tables.all++
+	}
+	w.tables.file = version
+	w.db.sequences.begin(strange)
 	return nil
+}
+
+// rollBack takes back what was written since the begin, or the savepoint.
+func (w *writer) rollBack(query string) error {
+	w.tables.all++
+	w.db.sequences.rollBack()
+	return w.do(query)
 }
 
 // one runs a transition. Its own error goes to its caller; the error returned
@@ -350,8 +388,9 @@ func (w *writer) one(r *request, now time.Time, saved bool) error {
 	if err := w.do("savepoint one"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
+	w.db.sequences.begin(false)
 	if r.err = w.guarded(r.fn, now); r.err != nil {
-		if err := w.do("rollback to one"); err != nil {
+		if err := w.rollBack("rollback to one"); err != nil {
 			return fmt.Errorf("roll back to savepoint: %w", err)
 		}
 	}
@@ -392,5 +431,5 @@ func (w *writer) guarded(fn func(store.Tx, store.Moment) error, now time.Time) (
 		}
 	}()
 	// One writes at a time, so all that came before has ended.
-	return fn(w, store.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }})
+	return fn(w, store.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
 }

@@ -1,0 +1,238 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/sqlite"
+)
+
+// version is the number of a table for a transition that does nothing.
+func version(t *testing.T, db store.DB, table string) (v int64) {
+	t.Helper()
+	if err := db.Write(t.Context(), func(_ store.Tx, at store.Moment) error {
+		v = at.Version(table)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
+	st := grouped(t)
+	before := version(t, st.DB(), "queues")
+	if err := st.DB().Write(t.Context(), insert(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.DB().(*sqlite.DB).SQL().Exec("select * from queues"); err != nil {
+		t.Fatal(err)
+	}
+	if now := version(t, st.DB(), "queues"); now != before {
+		t.Errorf("it went from %d to %d", before, now)
+	}
+}
+
+func TestVersionMovesWithATable(t *testing.T) {
+	st := grouped(t)
+	pause := func(tx store.Tx, _ store.Moment) error {
+		_, err := tx.Exec(t.Context(), "update queues set paused_at = paused_at + 1")
+		return err
+	}
+	refused := errors.New("refused")
+	for name, write := range map[string]func(){
+		"by a transition": func() { _ = st.DB().Write(t.Context(), pause) },
+		"by a transition that answers": func() {
+			_ = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
+				rows, err := tx.Query(t.Context(), "update queues set paused_at = paused_at + 1 returning name")
+				if err == nil {
+					rows.Close()
+				}
+				return err
+			})
+		},
+		"within the transition": func() {
+			_ = st.DB().Write(t.Context(), func(tx store.Tx, at store.Moment) error {
+				before := at.Version("queues")
+				err := pause(tx, at)
+				if at.Version("queues") == before {
+					t.Error("the transition itself does not see it")
+				}
+				return err
+			})
+		},
+		"by a transaction of somebody else": func() {
+			if _, err := st.DB().(*sqlite.DB).SQL().Exec("update queues set paused_at = paused_at + 100"); err != nil {
+				t.Error(err)
+			}
+		},
+		"by one beside others": func() { inOneGroup(t, st.DB(), insert(10), pause, insert(11)) },
+	} {
+		before := version(t, st.DB(), "queues")
+		write()
+		if now := version(t, st.DB(), "queues"); now == before {
+			t.Errorf("%s: it is %d as before", name, now)
+		}
+	}
+
+	// What was seen of what is taken back has a number of its own, alone, in a
+	// savepoint and where all begin anew.
+	var seen []int64
+	fails := func(tx store.Tx, at store.Moment) error {
+		err := pause(tx, at)
+		seen = append(seen, at.Version("queues"))
+		return errors.Join(refused, err)
+	}
+	if err := st.DB().Write(t.Context(), fails); !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	inOneGroup(t, st.DB(), insert(20), fails, insert(21))
+	if now := version(t, st.DB(), "queues"); len(seen) != 3 || slices.Contains(seen, now) {
+		t.Errorf("after what was taken back, seen as %v, it is %d", seen, now)
+	}
+}
+
+func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
+	st := openAt(t, file(t), sqlite.Options{})
+	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := func() (string, error) {
+		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}); err != nil {
+			return "", err
+		}
+		c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		if len(c.Jobs) == 0 {
+			return "nothing", err
+		}
+		return fmt.Sprint(c.Jobs[0].Task.Timeout), err
+	}
+	exec := func(query string) {
+		t.Helper()
+		if _, err := st.DB().(*sqlite.DB).SQL().Exec(query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := claimed()
+	if err != nil || before == "nothing" {
+		t.Fatal(before, err)
+	}
+	exec(`update tasks set doc = json_set(doc, '$.timeout', '7m')`)
+	if got, err := claimed(); got != "7m" || err != nil {
+		t.Errorf("a task with another timeout is claimed with %s, %v", got, err)
+	}
+	exec(`update queues set paused_at = 1`)
+	if got, err := claimed(); got != "nothing" || err != nil {
+		t.Errorf("of a paused queue: %s, %v", got, err)
+	}
+	exec(`update queues set paused_at = 0`)
+	exec(`update sessions set ended_at = 1`)
+	if got, err := claimed(); err == nil || got != "nothing" {
+		t.Errorf("by a session that has ended: %s, %v", got, err)
+	}
+}
+
+// take draws ids as a transition does.
+func take(t *testing.T, st *store.Store, n int, fail error) (ids []int64) {
+	t.Helper()
+	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) (err error) {
+		ids, err = st.DB().Dialect().NextIDs(t.Context(), tx, "job", n)
+		return errors.Join(err, fail)
+	})
+	if !errors.Is(err, fail) {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestIDsGoUpWithoutGaps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "belfry.db")
+	st := openAt(t, path, sqlite.Options{})
+	next := int64(1)
+	expect := func(what string, got []int64) {
+		t.Helper()
+		for _, id := range got {
+			if id != next {
+				t.Fatalf("%s: %v, and %d was next", what, got, next)
+			}
+			next++
+		}
+	}
+	expect("one", take(t, st, 1, nil))
+	expect("none", take(t, st, 0, nil))
+	expect("more than are drawn", take(t, st, 100, nil))
+	expect("few", take(t, st, 5, nil))
+	take(t, st, 50, errors.New("refused"))
+	expect("after what was taken back", take(t, st, 2, nil))
+	take(t, st, 1, errors.New("refused"))
+	expect("after little that was taken back", take(t, st, 40, nil))
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st = openAt(t, path, sqlite.Options{})
+	expect("after the file was closed", take(t, st, 3, nil))
+
+	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := st.DB().(*sqlite.DB).SQL().Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := st.EnqueueTx(t.Context(), tx, []belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}})
+	if err := errors.Join(err, tx.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	if id := foreign[0].Job.ID; id < next {
+		t.Errorf("somebody else's transaction got %d, which was given out", id)
+	}
+	next = foreign[0].Job.ID + 1
+	expect("after somebody else's", take(t, st, 3, nil))
+}
+
+func TestIDsAreGivenOutOnceInAGroup(t *testing.T) {
+	st := grouped(t)
+	take(t, st, 1, nil)
+	refused := errors.New("refused")
+	var given []int64
+	draws := func(fail error) transition {
+		return func(tx store.Tx, at store.Moment) error {
+			ids, err := st.DB().Dialect().NextIDs(t.Context(), tx, "job", 1)
+			if fail == nil {
+				given = append(given, ids...)
+			}
+			return errors.Join(err, insert(int(ids[0]))(tx, at), fail)
+		}
+	}
+	begins := func(store.Tx, store.Moment) error { given = nil; return nil } // anew, with savepoints
+	if errs := inOneGroup(t, st.DB(), begins, draws(nil), draws(refused), draws(nil)); errors.Join(errs...) == nil {
+		t.Error("nobody was refused")
+	}
+	if want := []int64{2, 3}; !slices.Equal(given, want) {
+		t.Errorf("%v were given out, want %v", given, want)
+	}
+}
+
+func TestIDsThatACrashLeavesAreSkipped(t *testing.T) {
+	path := file(t)
+	first := openAt(t, path, sqlite.Options{})
+	before := take(t, first, 1, nil)
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if _, err := first.DB().(*sqlite.DB).SQL().Exec("vacuum into ?", copied); err != nil {
+		t.Fatal(err)
+	}
+	before = append(before, take(t, first, 3, nil)...)
+	after := take(t, openAt(t, copied, sqlite.Options{}), 1, nil)
+	if after[0] <= slices.Max(before) {
+		t.Errorf("%v were given out, and after the crash %v", before, after)
+	}
+}
