@@ -27,7 +27,10 @@ import (
 var ofJobs = []string{"attempts", "occurrences"}
 
 // dialect is what the two databases say differently here.
-type dialect struct{ postgres bool }
+type dialect struct {
+	postgres bool
+	store    store.Dialect
+}
 
 // numbers is a from-item with the numbers from one parameter to another, as g.n.
 func (d dialect) numbers(from, to string) string {
@@ -59,14 +62,18 @@ func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]stri
 	return names, rows.Err()
 }
 
-// reserve takes n ids of a sequence, and answers the one before the first.
+// reserve takes n ids of a sequence, and answers the one before the first. On
+// SQLite the store draws ahead, so it is the one to ask.
 func (d dialect) reserve(ctx context.Context, tx store.Tx, sequence string, n int) (before int64, err error) {
-	query := "update sequences set value = value + $1 where name = '" + sequence + "' returning value"
 	if d.postgres {
-		query = "select setval('ids_" + sequence + "', nextval('ids_" + sequence + "') + $1)"
+		last, err := number(ctx, tx, "select setval('ids_"+sequence+"', nextval('ids_"+sequence+"') + $1)", n)
+		return last - int64(n), err
 	}
-	last, err := number(ctx, tx, query, n)
-	return last - int64(n), err
+	ids, err := d.store.NextIDs(ctx, tx, sequence, n)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0] - 1, nil
 }
 
 func number(ctx context.Context, tx store.Tx, query string, args ...any) (n int64, err error) {
@@ -95,7 +102,7 @@ const copyStep = 100_000
 // CloneSchedules makes n copies of each schedule whose name begins with prefix, as prefix…-1 to prefix…-n. A copy is
 // its model in everything but id and name: it is due when the model is. The audit is not told.
 func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix string, n int) error {
-	d := dialect{s.Postgres()}
+	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, last int64
 	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
 		from := " from schedules where name like '" + prefix + "%'"
@@ -175,7 +182,7 @@ func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span ti
 // cloneHistory writes some columns of jobs otherwise: as an expression over the number g.n of the copy, the place
 // m.place of its model, and the model's row r. Indexes are made anew behind the load, which takes a fifth of the time.
 func (s *Site) cloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration, otherwise map[string]string) error {
-	d := dialect{s.Postgres()}
+	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, first int64
 	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
 		for query, to := range map[string]*int64{"count(*)": &models, "min(finished_at)": &first} {

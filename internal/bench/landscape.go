@@ -216,7 +216,7 @@ func landWant(n int) map[string]int { return map[string]int{"default": n, "billi
 
 // days gives the first schedules a year of days.
 func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
-	d := dialect{s.Postgres()}
+	d := dialect{postgres: s.Postgres()}
 	today := time.Now().Unix() / 86400
 	for from := int64(1); from <= 365; from += 50 {
 		err := change(ctx, st, func(tx store.Tx) error {
@@ -242,7 +242,7 @@ func (l Landscape) minutes(ctx context.Context, s *Site, st *store.Store) error 
 			insert into job_minutes (minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most)
 			select $3 - g.n, 'default', q.name, 200 + g.n % 50, g.n % 7, 0, 0, 900000000, 207, 50000000, 900000
 			from queues q
-			cross join `+dialect{s.Postgres()}.numbers("$1", "$2"), 1, 2880, time.Now().Unix()/60)
+			cross join `+dialect{postgres: s.Postgres()}.numbers("$1", "$2"), 1, 2880, time.Now().Unix()/60)
 		return err
 	})
 }
@@ -303,7 +303,7 @@ func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	d, now := dialect{s.Postgres()}, time.Now()
+	d, now := dialect{postgres: s.Postgres()}, time.Now()
 	const minute, hour, day = int64(60_000_000), 60 * int64(60_000_000), 24 * 60 * int64(60_000_000)
 	hours, days := now.Truncate(time.Hour).UnixMicro(), now.Truncate(24*time.Hour).UnixMicro()
 	statements := []struct {

@@ -93,7 +93,7 @@ func indexesOf(t *testing.T, s *Site) map[string]string {
 	err := s.With(t.Context(), store.Options{}, func(st *store.Store) error {
 		return st.DB().Read(t.Context(), func(tx store.Tx) error {
 			for _, table := range append([]string{"jobs_done"}, ofJobs...) {
-				some, err := dialect{s.Postgres()}.indexes(t.Context(), tx, table)
+				some, err := dialect{postgres: s.Postgres()}.indexes(t.Context(), tx, table)
 				if err != nil {
 					return err
 				}

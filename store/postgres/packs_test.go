@@ -149,6 +149,48 @@ func TestASuccessOfAJobThatWasPutBackMeanwhileIsStale(t *testing.T) {
 	if n := number(t, p.Store, "select count(*) from jobs"); n != 1 {
 		t.Errorf("%d jobs are left", n)
 	}
+	if n := number(t, p.Store, "select count(*) * 1000 + count(distinct id) from jobs_done where id <> $1", p.Jobs[3]); n != 59*1000+59 {
+		t.Errorf("of 59 jobs there are %d rows of %d in the history", n/1000, n%1000)
+	}
+	if n := number(t, p.Store, "select count(*) from jobs_done where id = $1", p.Jobs[3]); n != 0 {
+		t.Errorf("the job that was put back is in the history %d times", n)
+	}
+}
+
+// The same in a transaction that is not ours, where what was written has the
+// number of a savepoint. Whoever owns it may commit what else is in it.
+func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPacking(t, 60)
+	exec, commit := p.begin()
+	exec(`select from jobs where id = $1 for update`, p.Jobs[3])
+	tx, err := p.Store.DB().(*postgres.DB).Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	if _, err := tx.Exec(t.Context(), "savepoint s"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Store.FinishTx(context.WithoutCancel(t.Context()), tx, belfry.Finish{Ref: belfry.Ref{JobID: p.Jobs[3], Lease: p.Lease}, Outcome: belfry.OutcomeOK})
+		ended <- err
+	}()
+	p.waits()
+	exec(takenApart, p.Lease)
+	exec(`update jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
+	exec(`delete from leases where job_id = $1`, p.Jobs[3])
+	commit()
+	if err := <-ended; belfry.CodeOf(err) != belfry.Conflict {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, p.Store, "select count(*) from jobs_done"); n != 0 {
+		t.Errorf("%d rows in the history", n)
+	}
 }
 
 // A retry keeps the number of its last lease, which may be newer than another
