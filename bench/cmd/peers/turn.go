@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/belfry-run/belfry/bench/load"
@@ -76,7 +77,8 @@ type turn struct {
 func (p phase) take(ctx context.Context, s *site, size sizes, c contender, to samples) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, size.phaseAtMost)
 	defer cancel()
-	runtime.GC() // nobody pays for what another left behind
+	runtime.GC() // nobody pays for what another left behind, in memory or for the disk
+	syscall.Sync()
 	at, err := c.open(ctx, s)
 	if err != nil {
 		return fmt.Errorf("%s: open: %w", p.name, err)
