@@ -24,6 +24,9 @@ type Foreseer interface {
 type Closer interface {
 	// ExecLast is Exec for a statement that nothing follows.
 	ExecLast(ctx context.Context, sql string, args ...any) (rows int64, err error)
+	// QueryLast is Query for one. Whether all was committed is known when the
+	// answer has been read.
+	QueryLast(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
 // execLast runs the last statement, where it is that.
@@ -34,9 +37,29 @@ func (c *change) execLast(sql string, args ...any) (int64, error) {
 	return c.tx.Exec(c.ctx, sql, args...)
 }
 
+// lastQuery is a transaction whose next query is its last.
+type lastQuery struct {
+	Tx
+	last Closer
+}
+
+func (q lastQuery) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return q.last.QueryLast(ctx, sql, args...)
+}
+
 // habit remembers of which task the last claim of a queue was, if it was of
 // one: the next may be, and its definition can be asked for ahead.
-type habit struct{ tasks sync.Map } // int64 by the queue's name
+type habit struct{ tasks sync.Map } // usual by the queue's name
+
+// usual is a task, and how many claims in a row were of it.
+type usual struct {
+	task  int64
+	times int
+}
+
+// settled is from how many claims on the next is expected to be of the same
+// task. One that is not is made twice.
+const settled = 8
 
 func (h *habit) note(queue string, rows []jobRow) {
 	for i := range rows {
@@ -45,17 +68,24 @@ func (h *habit) note(queue string, rows []jobRow) {
 			return
 		}
 	}
-	if len(rows) > 0 {
-		h.tasks.Store(queue, rows[0].TaskID)
+	if len(rows) == 0 {
+		return
 	}
+	u := h.of(queue)
+	if u.task != rows[0].TaskID {
+		u = usual{task: rows[0].TaskID}
+	}
+	u.times++
+	h.tasks.Store(queue, u)
 }
 
-func (h *habit) task(queue string) (id int64, ok bool) {
-	v, ok := h.tasks.Load(queue)
-	if !ok {
-		return 0, false
-	}
-	return v.(int64), true
+// broke is told that a claim was not what it was expected to be.
+func (h *habit) broke(queue string) { h.tasks.Delete(queue) }
+
+func (h *habit) of(queue string) usual {
+	v, _ := h.tasks.Load(queue)
+	u, _ := v.(usual)
+	return u
 }
 
 // foresee notes what ahead asks. It finds nothing and knows no time.

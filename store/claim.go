@@ -79,13 +79,26 @@ func (s *Store) freed(r belfry.ClaimRequest) <-chan struct{} {
 type left int
 
 const (
-	leftUnknown left = iota
-	leftNone         // none that it could have taken
-	leftByLimit      // a limit over all workers is in the way
+	leftUnknown    left = iota
+	leftNone            // none that it could have taken
+	leftByLimit         // a limit over all workers is in the way
+	leftUnexpected      // all: they are not what the claim expected
 )
 
-// claim is one transition.
+// claim is one transition, or two where the first was for nothing.
 func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
+	out, left, err = s.claimOnce(ctx, r)
+	if left == leftUnexpected {
+		out, left, err = s.claimOnce(ctx, r)
+	}
+	if err == nil && len(out.Jobs) > 0 {
+		s.link(ctx, out.Jobs)
+		s.tellClaimed(out)
+	}
+	return out, left, err
+}
+
+func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
 	ahead := func(c *change) {
 		_, _ = c.session(r.Session)
 		if len(r.Tickets) > 0 {
@@ -93,8 +106,8 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		}
 		_, _ = c.claimable(r.Want)
 		for queue := range r.Want {
-			if id, ok := s.habit.task(queue); ok && len(r.Want) == 1 {
-				_, _ = c.tasksByID([]int64{id})
+			if u := s.habit.of(queue); u.times > 0 && len(r.Want) == 1 {
+				_, _ = c.tasksByID([]int64{u.task})
 			}
 		}
 	}
@@ -132,10 +145,10 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 				continue
 			}
 			p := c.picking(session, met, q, allowed)
-			if len(queues) == 1 && c.sql.Lease(nil, "", 1) != "" {
-				var fewer bool
-				if out, fewer, err = c.leaseAtOnce(session, q, p); fewer {
-					left = leftNone
+			if len(queues) == 1 && c.sql.Lease(nil, "", "", 1) != "" {
+				limited := left
+				if out, left, err = c.leaseAtOnce(session, q, p); left == leftUnknown {
+					left = limited
 				}
 				return err
 			}
@@ -162,10 +175,6 @@ func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Cl
 		out, err = c.lease(session, rows, slots)
 		return err
 	})
-	if err == nil && len(out.Jobs) > 0 {
-		s.link(ctx, out.Jobs)
-		s.tellClaimed(out)
-	}
 	return out, left, err
 }
 
@@ -315,38 +324,79 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 	return true
 }
 
-// leaseAtOnce picks and leases in one statement. It says besides whether it found
-// fewer than it looked for.
-func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (out belfry.Claim, fewer bool, err error) {
+// leaseAtOnce picks and leases in one statement, which takes the commit along
+// where nothing is expected to follow.
+func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (out belfry.Claim, left left, err error) {
 	var number, picked int64
 	var differ []int64
 	like, scan, shares := c.s.likeness.like(q.Name), scanReady(&number, &picked), readyShares
 	if like != nil {
 		scan, shares = scanLike(like, &differ, &number, &picked), like.shares()
 	}
-	parts, args := c.parts(p, like)
-	rows, err := collectInto(c.ctx, c.tx, c.s.rows.take(p.n), scan,
-		c.sql.Lease(parts, shares, len(args)+1), append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)...)
+	tx, usual, err := c.foretold(q.Name, p, like)
 	if err != nil {
-		return belfry.Claim{}, false, err
+		return belfry.Claim{}, leftUnknown, err
+	}
+	p.hopeful = p.hopeful && usual == nil // there is no second look
+	parts, args := c.parts(p, like)
+	own, expected := len(args)+1, ""
+	args = append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)
+	switch {
+	case usual == nil:
+	case like != nil:
+		expected = "same > 1"
+	default:
+		args = append(args, usual.ID)
+		expected = "kind <> 'program' and task_id = " + placeholder(len(args))
+	}
+	rows, err := collectInto(c.ctx, tx, c.s.rows.take(p.n), scan, c.sql.Lease(parts, shares, expected, own), args...)
+	if err != nil {
+		return belfry.Claim{}, leftUnknown, err
 	}
 	defer c.s.rows.giveBack(rows)
+	if len(rows) > 0 && number == 0 {
+		c.s.habit.broke(q.Name)
+		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, leftUnexpected, nil
+	}
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
 	}
 	if err := c.others(rows, differ); err != nil {
-		return belfry.Claim{}, false, err
+		return belfry.Claim{}, leftUnknown, err
 	}
-	fewer = int(picked) < p.n
+	if int(picked) < p.n {
+		left = leftNone
+	}
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)
 	c.s.likeness.note(q.Name, rows)
 	if len(rows) == 0 {
-		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, fewer, nil
+		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, left, nil
+	}
+	if usual != nil {
+		return c.handOut(w, number, rows, map[int64]belfry.Task{usual.ID: *usual}, nil), left, nil
 	}
 	out, err = c.leased(w, number, rows)
-	return out, fewer, err
+	return out, left, err
+}
+
+// foretold answers the task of which all jobs of a claim are expected to be, if
+// their lease is all that has to be written then, and the transaction that is
+// committed with it. Where many jobs are likely to be there, a look that is
+// hopeful saves more than a round trip.
+func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Task, error) {
+	last, can := c.tx.(Closer)
+	u := c.s.habit.of(queue)
+	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == belfry.KindProgram) {
+		return c.tx, nil, nil
+	}
+	tasks, err := c.tasksByID([]int64{u.task})
+	t, there := tasks[u.task]
+	if err != nil || !there {
+		return c.tx, nil, err
+	}
+	return lastQuery{c.tx, last}, &t, nil
 }
 
 // rowPool keeps the room in which claims read jobs: half of the memory that a
@@ -372,15 +422,20 @@ func (c *change) deadline(j belfry.Job) time.Time {
 
 // leased is the answer to a claim: jobs that have their lease.
 func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belfry.Claim, error) {
-	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, 0, len(rows))}
 	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
-		return out, err
+		return belfry.Claim{}, err
 	}
 	rows, secrets, err := c.equip(rows, tasks)
 	if err != nil {
-		return out, err
+		return belfry.Claim{}, err
 	}
+	return c.handOut(w, number, rows, tasks, secrets), nil
+}
+
+// handOut asks for nothing any more.
+func (c *change) handOut(w belfry.WorkerState, number int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
+	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, 0, len(rows))}
 	shared := make(map[int64]*belfry.Task, len(tasks))
 	for id, t := range tasks {
 		shared[id] = &t
@@ -392,7 +447,7 @@ func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belf
 		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: shared[rows[i].TaskID], Secrets: secrets[j.ID]})
 	}
 	c.wake(topicJobs)
-	return out, nil
+	return out
 }
 
 // withTasks reads the tasks of leased jobs. A job whose task was deleted while

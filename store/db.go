@@ -84,8 +84,10 @@ type Dialect interface {
 	// picked. Shares is the condition that the lease of one of them may share a
 	// row with others. Its own parameters are numbered from n: session, slot_of, now, the
 	// grace after a timeout, in microseconds, and from how many jobs on their
-	// leases may share a row.
-	Lease(parts []Part, shares string, n int) string
+	// leases may share a row. Where expected is not empty it is a condition
+	// on a job: unless all that were picked meet it none is leased, and they are
+	// answered with 0 for the number.
+	Lease(parts []Part, shares, expected string, n int) string
 	// Unleased is the condition that nobody has leased a job, neither alone nor
 	// together with others.
 	Unleased(column string) string

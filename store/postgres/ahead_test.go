@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,10 +67,10 @@ func TestRoundTrips(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	ctx := t.Context()
-	if err := st.EnsureFuncs(ctx, "", []string{"t"}); err != nil {
+	if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t", "rare"}, Queues: map[string]int{"default": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +84,9 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%s took %d round trips, want %d:\n%s", name, len(got), want, strings.Join(got, "\n---\n"))
 		}
 	}
+	task := "t"
 	enqueue := func() error {
-		_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t"}})
+		_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: task}})
 		return err
 	}
 	var held []belfry.LeasedJob
@@ -109,6 +111,88 @@ func TestRoundTrips(t *testing.T) {
 		_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k"}})
 		return err
 	})
+
+	for range 7 { // with the first, and the one with a key, enough to be expected
+		if err := errors.Join(enqueue(), claim(), finish()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := enqueue(); err != nil {
+		t.Fatal(err)
+	}
+	step("a claim of the usual task", 2, claim)
+	step("finish", 3, finish)
+	step("a claim of nothing, as usual", 2, claim)
+	task = "rare"
+	if err := enqueue(); err != nil {
+		t.Fatal(err)
+	}
+	step("a claim of another task than the usual", 2+4, claim)
+	if len(held) != 1 || held[0].Task.Name != "rare" {
+		t.Errorf("claimed %+v", held)
+	}
+	step("finish", 3, finish)
+	task = "t"
+	if err := enqueue(); err != nil {
+		t.Fatal(err)
+	}
+	step("a claim of a task that is usual no more", 4, claim)
+}
+
+// A claim that expects its jobs to be of the usual task takes none of a batch in
+// which one is not, and then all of them, once.
+func TestAClaimThatExpectedOtherJobs(t *testing.T) {
+	t.Parallel()
+	for name, odd := range map[string]belfry.NewJob{
+		"of another task": {Task: "rare"},
+		"with a tag":      {Task: "t", Tags: []string{"red"}},
+		"with a key":      {Task: "t", Key: "k"},
+	} {
+		for _, size := range []int{3, 30} { // from ten on, jobs are compared with the last
+			st := open(t, store.Options{})
+			ctx := t.Context()
+			if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
+				t.Fatal(err)
+			}
+			s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t", "rare"}, Queues: map[string]int{"default": 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			round := func(odds ...belfry.NewJob) {
+				t.Helper()
+				jobs := odds
+				for len(jobs) < size {
+					jobs = append(jobs, belfry.NewJob{Task: "t"})
+				}
+				if _, err := st.Enqueue(ctx, jobs); err != nil {
+					t.Fatal(err)
+				}
+				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 2 * size}})
+				if err != nil || len(c.Jobs) != size {
+					t.Fatalf("an odd one %s among %d: claimed %d, %v", name, size, len(c.Jobs), err)
+				}
+				var fs []belfry.Finish
+				for i, j := range c.Jobs {
+					if j.Task == nil || j.Task.Name != j.Job.Task || i < len(odds) && (j.Job.Key != odds[i].Key || !slices.Equal(j.Job.Tags, odds[i].Tags)) {
+						t.Errorf("an odd one %s among %d: job %d is %+v of %+v", name, size, i, j.Job, j.Task)
+					}
+					fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})
+				}
+				done, err := st.Finish(ctx, s.ID, fs)
+				if err != nil || slices.ContainsFunc(done, func(f belfry.Finished) bool { return f.Stale }) {
+					t.Fatalf("an odd one %s among %d: %+v, %v", name, size, done, err)
+				}
+			}
+			for range 10 {
+				round()
+			}
+			round(odd)
+			round()
+			if n := number(t, st, "select (select count(*) from leases) + (select count(*) from packs) + (select count(*) from jobs)"); n != 0 {
+				t.Errorf("an odd one %s among %d leaves %d rows", name, size, n)
+			}
+		}
+	}
 }
 
 // TestTheLastStatementIsNotHalfDone: it fails, and the commit that went with it
@@ -124,34 +208,65 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 		}
 		return n
 	}
-	before := count()
 	insert := `insert into queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from queues where name = 'default'`
-	err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
-		if _, err := tx.Exec(ctx, insert, "first"); err != nil {
-			return err
-		}
-		_, err := tx.(store.Closer).ExecLast(ctx, insert, "default") // is there
-		return err
-	})
-	if err == nil || count() != before {
-		t.Errorf("%v, %d queues more", err, count()-before)
-	}
-	if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
-		n, err := tx.(store.Closer).ExecLast(ctx, insert, "second")
-		if n != 1 {
-			t.Errorf("%d rows", n)
-		}
-		if _, err := tx.Exec(ctx, insert, "third"); err == nil {
-			t.Error("a statement behind the last one was run")
-		}
-		if rows, err := tx.Query(ctx, insert+" returning name", "fourth"); err == nil {
+	for form, last := range map[string]func(tx store.Tx, name string) (int64, error){
+		"exec": func(tx store.Tx, name string) (int64, error) {
+			return tx.(store.Closer).ExecLast(ctx, insert, name)
+		},
+		"query": func(tx store.Tx, name string) (n int64, err error) {
+			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
+			if err != nil {
+				return 0, err
+			}
+			defer rows.Close()
+			for ; rows.Next(); n++ {
+				var got string
+				if err := rows.Scan(&got); err != nil || got != name {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+			return n, rows.Err()
+		},
+		"query that is not read to its end": func(tx store.Tx, name string) (int64, error) {
+			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
+			if err != nil {
+				return 0, err
+			}
 			rows.Close()
-			t.Error("a query behind the last one was run")
+			return 1, rows.Err()
+		},
+	} {
+		before := count()
+		err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
+			if _, err := tx.Exec(ctx, insert, form+" first"); err != nil {
+				return err
+			}
+			_, err := last(tx, "default") // is there
+			return err
+		})
+		if err == nil || count() != before {
+			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
 		}
-		return err
-	}); err != nil || count() != before+1 {
-		t.Errorf("%v, %d queues more", err, count()-before)
+		if err := db.Write(ctx, func(tx store.Tx, _ store.Moment) error {
+			n, err := last(tx, form+" second")
+			if n != 1 {
+				t.Errorf("%s: %d rows", form, n)
+			}
+			if _, err := tx.Exec(ctx, insert, form+" third"); err == nil {
+				t.Errorf("%s: a statement behind the last one was run", form)
+			}
+			if rows, err := tx.Query(ctx, insert+" returning name", form+" fourth"); err == nil {
+				rows.Close()
+				t.Errorf("%s: a query behind the last one was run", form)
+			}
+			if _, err := last(tx, form+" fifth"); err == nil {
+				t.Errorf("%s: another last one was run", form)
+			}
+			return err
+		}); err != nil || count() != before+1 {
+			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
+		}
 	}
 }
 

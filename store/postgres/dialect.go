@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -35,18 +36,19 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // cannot know.
 //
 // Many leases of plain jobs go into one row of packs, others into a row each.
-func (dialect) Lease(parts []store.Part, shares string, n int) string {
+func (dialect) Lease(parts []store.Part, shares, expected string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
 		with[i] = p.Name + " as materialized (" + p.Query + ")"
 		picked[i] = "select * from " + p.Name
 	}
+	expected = cmp.Or(expected, "true")
 	return fmt.Sprintf(`
 		with %[1]s,
 		locked as materialized (
-			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain
+			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain, bool_and(%[9]s) as expected
 			from (%[2]s) as picked),
-		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0),
+		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0 and expected),
 		drawn as materialized (select nextval('ids_lease') as number from free having count(*) > 0),
 		packed as (
 			insert into packs (number, session, claimed_at, first_job, last_job, living, jobs)
@@ -59,10 +61,10 @@ func (dialect) Lease(parts []store.Part, shares string, n int) string {
 			select id, (select number from drawn), $%[3]d, $%[4]d, $%[5]d, $%[5]d + timeout + $%[6]d
 			from (%[2]s) as picked
 			where not (select plain from locked) and id = any (array(select id from free)))
-		select picked.*, (select number from drawn), (select jobs from locked)
+		select picked.*, coalesce((select number from drawn), 0), (select jobs from locked)
 		from (%[2]s) as picked
-		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free))`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares)
+		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free)) or not (select expected from locked)`,
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, expected)
 }
 
 // In compares with an array, which unlike a join can only be planned as look-ups

@@ -96,6 +96,65 @@ func (t *transition) ExecLast(ctx context.Context, query string, args ...any) (r
 	return tag.RowsAffected(), nil
 }
 
+// QueryLast implements [store.Closer], like ExecLast.
+func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	if t.committed {
+		return nil, fmt.Errorf("%w\n%s", errCommitted, query)
+	}
+	var batch pgx.Batch
+	batch.Queue(query, args...)
+	batch.Queue("commit")
+	res := t.conn.SendBatch(ctx, &batch)
+	rows, err := res.Query()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", errors.Join(err, res.Close()), query)
+	}
+	return &lastRows{Rows: rows, res: res, query: query, of: t}, nil
+}
+
+// lastRows is the answer to the last statement of a transition. Its end is the
+// transition's.
+type lastRows struct {
+	pgx.Rows
+	res   pgx.BatchResults
+	query string
+	of    *transition
+	ended bool
+	err   error
+}
+
+func (r *lastRows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.end()
+	return false
+}
+
+func (r *lastRows) Err() error {
+	r.end()
+	return r.err
+}
+
+func (r *lastRows) Close() { r.end() }
+
+func (r *lastRows) end() {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	r.Rows.Close()
+	err := r.Rows.Err()
+	if err == nil {
+		err = committed(r.res.Exec())
+	}
+	if err = errors.Join(err, r.res.Close()); err != nil {
+		r.err = fmt.Errorf("%w\n%s", err, r.query)
+		return
+	}
+	r.of.committed = true
+}
+
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")

@@ -44,7 +44,7 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 }
 
 // Lease is nothing: the database is in this process, and a statement no journey.
-func (dialect) Lease([]store.Part, string, int) string { return "" }
+func (dialect) Lease([]store.Part, string, string, int) string { return "" }
 
 // Unleased looks for a lease in both forms. Claims go upwards, so most jobs that wait lie behind all that is leased,
 // which is compared with a number that is read once.
