@@ -242,7 +242,7 @@ func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from (select 1 from leases where slot_of = $1 limit $2) as bounded`, q.Name, q.GlobalLimit)
+		from (select 1 from leases where slot_of = $1 limit $2 + 0) as bounded`, q.Name, q.GlobalLimit)
 	return min(n, q.GlobalLimit-int(running)), err
 }
 

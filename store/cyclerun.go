@@ -21,7 +21,7 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 		rows, err := collect(ctx, c.tx, scanReady(), selectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from queues where paused_at > 0)
 			order by ready_at
-			limit $1`+s.sql.SkipLocked("jobs"), cycleBatch)
+			limit $1 + 0`+s.sql.SkipLocked("jobs"), cycleBatch)
 		if err != nil {
 			return err
 		}

@@ -18,12 +18,13 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 		out = belfry.Fired{Now: c.now}
 		from := c.lookFrom(&s.due)
 		begun := time.Now()
+		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
 		rows, err := collect(ctx, c.tx, scanSchedule, `
 			select `+scheduleColumns+`
 			from schedules s
-			where s.next_at > $3 and s.next_at > 0 and s.next_at <= $1
+			where s.next_at > cast($3 as bigint) and s.next_at > 0 and s.next_at <= $1
 			order by s.next_at
-			limit $2`+s.sql.SkipLocked("s"), micros(c.now), fireBatch, from.after)
+			limit $2 + 0`+s.sql.SkipLocked("s"), micros(c.now), fireBatch, from.after)
 		if err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 			return err
 		}
 		begun = time.Now()
-		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > $1 and next_at > 0 order by next_at limit 1`, from.after)
+		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.after)
 		out.NextAt = instant(next)
 		from.took += time.Since(begun)
 		c.looked(&s.due, from, next)

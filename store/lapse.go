@@ -26,7 +26,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 			from monitors m
 			where m.wake_at > 0 and m.wake_at <= $1
 			order by m.wake_at, m.id
-			limit $2`+s.sql.SkipLocked("m"), micros(c.now), lapseBatch)
+			limit $2 + 0`+s.sql.SkipLocked("m"), micros(c.now), lapseBatch)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (c *change) resumable() ([]int64, error) {
 			from monitors m
 			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0
 			order by m.wake_at, m.id
-			limit $2)
+			limit $2 + 0)
 		order by s.id`+c.sql.SkipLocked("s"), micros(c.now), lapseBatch)
 }
 

@@ -23,7 +23,7 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 			where a.state = 'pending' and a.due_at <= $1 and not exists (
 				select 1 from alerts b
 				where b.state = 'pending' and b.namespace = a.namespace and b.channel = a.channel and b.taken_until > $1)
-			limit $2`, micros(c.now), channels)
+			limit $2 + 0`, micros(c.now), channels)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 		from alerts
 		where namespace = $1 and channel = $2 and state = 'pending'
 		order by case when due_at <= $4 then 0 else 1 end, id -- or those that wait for long could keep from it what is due
-		limit $3`, name.Namespace, name.Name, takeAlerts, micros(c.now))
+		limit $3 + 0`, name.Namespace, name.Name, takeAlerts, micros(c.now))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 				from jobs
 				where state = 'scheduled' and due_at > $3 and due_at <= $1
 				order by due_at
-				limit $2`+s.sql.SkipLocked("jobs")+`),
+				limit $2 + 0`+s.sql.SkipLocked("jobs")+`),
 			placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
 			update jobs
 			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first

@@ -384,7 +384,7 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 		from running
 		where session = $1
 		order by number, job_id
-		limit $2`, session, releaseBatch)
+		limit $2 + 0`, session, releaseBatch)
 	if err != nil {
 		return 0, err
 	}

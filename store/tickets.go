@@ -50,7 +50,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 		}
 		rung, _, err := first(ctx, c.tx, scanInt, `
 			select count(*)
-			from (select 1 from tickets where queue = $1 and next_at > $2 limit $3) as bounded`, queue, micros(c.now), maxRung)
+			from (select 1 from tickets where queue = $1 and next_at > $2 limit $3 + 0) as bounded`, queue, micros(c.now), maxRung)
 		if err != nil || rung >= maxRung {
 			return err
 		}
