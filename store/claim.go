@@ -85,10 +85,10 @@ const (
 	leftUnexpected      // all: they are not what the claim expected
 )
 
-// claim is one transition, or two where the first was for nothing.
+// claim is one transition, or one more where the first was for nothing.
 func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
 	out, left, err = s.claimOnce(ctx, r)
-	if left == leftUnexpected {
+	for err == nil && left == leftUnexpected { // it broke the habit, so the next has no expectations, unless others made a new one
 		out, left, err = s.claimOnce(ctx, r)
 	}
 	if err == nil && len(out.Jobs) > 0 {

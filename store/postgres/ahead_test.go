@@ -70,10 +70,7 @@ func TestRoundTrips(t *testing.T) {
 	if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t", "rare"}, Queues: map[string]int{"default": 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := worker(t, st, "t", "rare")
 	step := func(name string, want int, do func() error) {
 		t.Helper()
 		c.take()
@@ -91,12 +88,12 @@ func TestRoundTrips(t *testing.T) {
 	}
 	var held []belfry.LeasedJob
 	claim := func() error {
-		got, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}})
+		got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
 		held = got.Jobs
 		return err
 	}
 	finish := func() error {
-		_, err := st.Finish(ctx, s.ID, []belfry.Finish{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Outcome: belfry.OutcomeOK}})
+		_, err := st.Finish(ctx, session, []belfry.Finish{{Ref: belfry.Ref{JobID: held[0].Job.ID, Lease: held[0].Job.Lease}, Outcome: belfry.OutcomeOK}})
 		return err
 	}
 	step("enqueue", 2, enqueue)
@@ -154,10 +151,7 @@ func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 			if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
 				t.Fatal(err)
 			}
-			s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t", "rare"}, Queues: map[string]int{"default": 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := worker(t, st, "t", "rare")
 			round := func(odds ...belfry.NewJob) {
 				t.Helper()
 				jobs := odds
@@ -167,7 +161,7 @@ func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 				if _, err := st.Enqueue(ctx, jobs); err != nil {
 					t.Fatal(err)
 				}
-				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 2 * size}})
+				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 2 * size}})
 				if err != nil || len(c.Jobs) != size {
 					t.Fatalf("an odd one %s among %d: claimed %d, %v", name, size, len(c.Jobs), err)
 				}
@@ -178,7 +172,7 @@ func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 					}
 					fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})
 				}
-				done, err := st.Finish(ctx, s.ID, fs)
+				done, err := st.Finish(ctx, session, fs)
 				if err != nil || slices.ContainsFunc(done, func(f belfry.Finished) bool { return f.Stale }) {
 					t.Fatalf("an odd one %s among %d: %+v, %v", name, size, done, err)
 				}
