@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"sync"
+
+	"github.com/belfry-run/belfry"
 )
 
 // Statement is a text with its parameters.
@@ -20,21 +22,26 @@ type Foreseer interface {
 	WriteAhead(ctx context.Context, ahead []Statement, fn func(tx Tx, at Moment) error) error
 }
 
-// Closer is a transaction whose commit can travel with its last statement.
+// Closer is a transaction in which statements travel together, and the commit
+// with the last.
 type Closer interface {
-	// ExecLast is Exec for a statement that nothing follows.
-	ExecLast(ctx context.Context, sql string, args ...any) (rows int64, err error)
-	// QueryLast is Query for one. Whether all was committed is known when the
-	// answer has been read.
+	// ExecSoon is Exec for a statement of which nothing is asked but that it is
+	// carried out. It travels with the next, or else with the commit, and that
+	// fails if it does.
+	ExecSoon(sql string, args ...any)
+	// QueryLast is Query for a statement that nothing follows. Whether all was
+	// committed is known when the answer has been read.
 	QueryLast(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
-// execLast runs the last statement, where it is that.
-func (c *change) execLast(sql string, args ...any) (int64, error) {
-	if tx, ok := c.tx.(Closer); ok && c.alone {
-		return tx.ExecLast(c.ctx, sql, args...)
+// execSoon runs a statement, where that is possible together with the next.
+func (c *change) execSoon(sql string, args ...any) error {
+	if tx, ok := c.tx.(Closer); ok {
+		tx.ExecSoon(sql, args...)
+		return nil
 	}
-	return c.tx.Exec(c.ctx, sql, args...)
+	_, err := c.tx.Exec(c.ctx, sql, args...)
+	return err
 }
 
 // lastQuery is a transaction whose next query is its last.
@@ -48,8 +55,12 @@ func (q lastQuery) Query(ctx context.Context, sql string, args ...any) (Rows, er
 }
 
 // habit remembers of which task the last claim of a queue was, if it was of
-// one: the next may be, and its definition can be asked for ahead.
-type habit struct{ tasks sync.Map } // usual by the queue's name
+// one: the next may be, and its definition can be asked for ahead. And it
+// remembers who may be waiting for the jobs of a task.
+type habit struct {
+	tasks  sync.Map // usual by the queue's name
+	queues sync.Map // where the last jobs of a task went, by its name
+}
 
 // usual is a task, and how many claims in a row were of it.
 type usual struct {
@@ -86,6 +97,19 @@ func (h *habit) of(queue string) usual {
 	v, _ := h.tasks.Load(queue)
 	u, _ := v.(usual)
 	return u
+}
+
+// goes notes the queue of a new job.
+func (h *habit) goes(j jobRow) { h.queues.Store(taskName{j.Namespace, j.Task}, j.Queue) }
+
+// queueOf is where new jobs may go.
+func (h *habit) queueOf(ns []belfry.NewJob) (string, bool) {
+	if ns[0].Queue != "" {
+		return ns[0].Queue, true
+	}
+	v, ok := h.queues.Load(taskNames(ns[:1])[0])
+	queue, _ := v.(string)
+	return queue, ok
 }
 
 // foresee notes what ahead asks. It finds nothing and knows no time.

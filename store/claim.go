@@ -11,8 +11,8 @@ import (
 )
 
 // Claim leases ready jobs to a session. When there are none it waits for a
-// wake-up, looking again by itself every [Options.Poll]. After a claim that took
-// all there was, it waits first.
+// wake-up, looking again by itself every [Options.Poll], or for an enqueue that
+// takes it along. After a claim that took all there was, it waits first.
 func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim, error) {
 	if err := r.Validate(); err != nil {
 		return belfry.Claim{}, err
@@ -21,24 +21,25 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	defer ends.Stop()
 	var freed <-chan struct{}
 	for {
-		woken := s.awaken(r)
+		woken := s.hub.bell(awaited(r))
 		if r.Wait <= 0 || len(r.Tickets) > 0 || !woken.emptied(r.Session, s.opt.Poll) {
-			c, left, err := s.claim(ctx, r)
-			if left == leftNone && len(c.Jobs) > 0 {
-				woken.empty(r.Session)
+			a, err := s.claim(ctx, r)
+			s.claimed(ctx, woken, r.Session, a)
+			if err != nil || len(a.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
+				return a.Claim, err
 			}
-			if err != nil || len(c.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
-				return c, err
-			}
-			if left == leftByLimit && freed == nil { // taken before the next look, which is at once
+			if a.left == leftByLimit && freed == nil { // taken before the next look, which is at once
 				freed = s.freed(r)
 				continue
 			}
 		}
 		var err error
 		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
-		woken.waiting.Add(1)
+		w, told := s.hub.wait(woken, r), false
+		var a answer
 		select {
+		case a = <-w.answer:
+			told = true
 		case <-woken.rung:
 		case <-freed:
 			freed = nil
@@ -48,23 +49,29 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		woken.waiting.Add(-1)
 		again.Stop()
+		if !told && !s.hub.leave(w) { // what is leased by then is not lost, whatever else has ended
+			a = w.soon()
+		}
+		if len(a.Jobs) > 0 {
+			s.claimed(ctx, woken, r.Session, a)
+			return a.Claim, nil
+		}
 		if err != nil || r.Wait <= 0 {
 			return belfry.Claim{Jobs: []belfry.LeasedJob{}}, err
 		}
 	}
 }
 
-// awaken rings when one of the queues has news. Asking for several costs a
-// goroutine, so the worker asks for one at a time.
-func (s *Store) awaken(r belfry.ClaimRequest) *bell {
+// awaited is the topic that rings when one of the queues has news. Asking for
+// several costs a goroutine, so the worker asks for one at a time.
+func awaited(r belfry.ClaimRequest) string {
 	if len(r.Want) == 1 {
 		for q := range r.Want {
-			return s.hub.bell(topicQueue(q))
+			return topicQueue(q)
 		}
 	}
-	return s.hub.bell(topicJobs)
+	return topicJobs
 }
 
 // freed rings when a job of the queue has ended.
@@ -85,26 +92,31 @@ const (
 	leftUnexpected      // all: they are not what the claim expected
 )
 
-// claim is one transition, or one more where the first was for nothing.
-func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
-	out, left, err = s.claimOnce(ctx, r)
-	for err == nil && left == leftUnexpected { // it broke the habit, so the next has no expectations, unless others made a new one
-		out, left, err = s.claimOnce(ctx, r)
-	}
-	if err == nil && len(out.Jobs) > 0 {
-		s.link(ctx, out.Jobs)
-		s.tellClaimed(out)
-	}
-	return out, left, err
+// answer is what came of a claim.
+type answer struct {
+	belfry.Claim
+	left left
 }
 
-func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (out belfry.Claim, left left, err error) {
+// claim is one transition, or one more where the first was for nothing.
+func (s *Store) claim(ctx context.Context, r belfry.ClaimRequest) (a answer, err error) {
+	a, err = s.claimOnce(ctx, r)
+	for err == nil && a.left == leftUnexpected { // it broke the habit, so the next has no expectations, unless others made a new one
+		a, err = s.claimOnce(ctx, r)
+	}
+	if err != nil {
+		a = answer{} // it was not committed, for all we know
+	}
+	return a, err
+}
+
+func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (a answer, err error) {
 	ahead := func(c *change) {
-		_, _ = c.session(r.Session)
 		if len(r.Tickets) > 0 {
+			_, _ = c.session(r.Session)
 			return
 		}
-		_, _ = c.claimable(r.Want)
+		c.foreseeClaim(r)
 		for queue := range r.Want {
 			if u := s.habit.of(queue); u.times > 0 && len(r.Want) == 1 {
 				_, _ = c.tasksByID([]int64{u.task})
@@ -112,76 +124,96 @@ func (s *Store) claimOnce(ctx context.Context, r belfry.ClaimRequest) (out belfr
 		}
 	}
 	err = s.writeAhead(ctx, "claim", ahead, func(c *change) error {
-		out, left = belfry.Claim{Jobs: []belfry.LeasedJob{}}, leftUnknown
-		session, err := c.session(r.Session)
-		if err == nil && len(r.Tickets) > 0 {
-			out, err = c.claimShown(session, r)
-			return err
-		}
-		if err != nil || session.Drain {
-			return err
-		}
-		queues, err := c.claimable(r.Want)
-		if err != nil {
-			return err
-		}
-		met, err := c.metBy(session)
-		if err != nil {
-			return err
-		}
-		var rows []jobRow
-		defer func() { c.s.rows.giveBack(rows) }()
-		var slots []leaseRow
-		for _, q := range queues {
-			wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
-			allowed, err := c.withinLimit(q, wanted)
-			if err != nil {
-				return err
-			}
-			if allowed < wanted {
-				left = leftByLimit
-			}
-			if allowed <= 0 {
-				continue
-			}
-			p := c.picking(session, met, q, allowed)
-			if len(queues) == 1 && c.sql.Lease(nil, "", "", 1) != "" {
-				limited := left
-				if out, left, err = c.leaseAtOnce(session, q, p); left == leftUnknown {
-					left = limited
-				}
-				return err
-			}
-			if rows == nil {
-				rows = c.s.rows.take(wanted)
-			}
-			before := len(rows)
-			if rows, err = c.walk(p, q.Name, rows); err != nil {
-				return err
-			}
-			found := rows[before:]
-			c.picked(p, found, len(found) == p.n)
-			if len(queues) == 1 && len(found) < p.n {
-				left = leftNone
-			}
-			c.s.likeness.note(q.Name, found)
-			for range found {
-				slots = append(slots, leaseRow{SlotOf: slotOf(q)})
-			}
-		}
-		if len(rows) == 0 {
-			return nil
-		}
-		out, err = c.lease(session, rows, slots)
+		a, err = c.claim(r)
 		return err
 	})
-	return out, left, err
+	return a, err
 }
 
-func (s *Store) tellClaimed(out belfry.Claim) {
+// foreseeClaim asks what a claim without tickets asks first.
+func (c *change) foreseeClaim(r belfry.ClaimRequest) {
+	_, _ = c.session(r.Session)
+	_, _ = c.claimable(r.Want)
+	_, _ = c.metBy(belfry.WorkerState{})
+}
+
+// claim is the transition itself.
+func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
+	a.Claim.Jobs = []belfry.LeasedJob{}
+	session, err := c.session(r.Session)
+	if err == nil && len(r.Tickets) > 0 {
+		a.Claim, err = c.claimShown(session, r)
+		return a, err
+	}
+	if err != nil || session.Drain {
+		return a, err
+	}
+	queues, err := c.claimable(r.Want)
+	if err != nil {
+		return a, err
+	}
+	met, err := c.metBy(session)
+	if err != nil {
+		return a, err
+	}
+	var rows []jobRow
+	defer func() { c.s.rows.giveBack(rows) }()
+	var slots []leaseRow
+	for _, q := range queues {
+		wanted := min(r.Want[q.Name], belfry.MaxBatch-len(rows))
+		allowed, err := c.withinLimit(q, wanted)
+		if err != nil {
+			return a, err
+		}
+		if allowed < wanted {
+			a.left = leftByLimit
+		}
+		if allowed <= 0 {
+			continue
+		}
+		p := c.picking(session, met, q, allowed)
+		if len(queues) == 1 && c.sql.Lease(nil, "", "", 1) != "" {
+			limited := a.left
+			if a, err = c.leaseAtOnce(session, q, p); a.left == leftUnknown {
+				a.left = limited
+			}
+			return a, err
+		}
+		if rows == nil {
+			rows = c.s.rows.take(wanted)
+		}
+		before := len(rows)
+		if rows, err = c.walk(p, q.Name, rows); err != nil {
+			return a, err
+		}
+		found := rows[before:]
+		c.picked(p, found, len(found) == p.n)
+		if len(queues) == 1 && len(found) < p.n {
+			a.left = leftNone
+		}
+		c.s.likeness.note(q.Name, found)
+		for range found {
+			slots = append(slots, leaseRow{SlotOf: slotOf(q)})
+		}
+	}
+	if len(rows) > 0 {
+		a.Claim, err = c.lease(session, rows, slots)
+	}
+	return a, err
+}
+
+// claimed tells of an answer to whom it concerns, and completes it.
+func (s *Store) claimed(ctx context.Context, woken *bell, session string, a answer) {
+	if len(a.Jobs) == 0 {
+		return
+	}
+	if a.left == leftNone {
+		woken.empty(session)
+	}
+	s.link(ctx, a.Jobs)
 	perQueue := map[string]int{}
-	for i := range out.Jobs {
-		j := &out.Jobs[i].Job
+	for i := range a.Jobs {
+		j := &a.Jobs[i].Job
 		perQueue[j.Queue]++
 		s.opt.Observer.Waited(j.Queue, j.Kind, j.ClaimedAt.Sub(j.DueAt))
 	}
@@ -326,16 +358,21 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 
 // leaseAtOnce picks and leases in one statement, which takes the commit along
 // where nothing is expected to follow.
-func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (out belfry.Claim, left left, err error) {
+func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a answer, err error) {
+	a.Claim.Jobs = []belfry.LeasedJob{}
 	var number, picked int64
 	var differ []int64
-	like, scan, shares := c.s.likeness.like(q.Name), scanReady(&number, &picked), readyShares
+	like := c.s.likeness.like(q.Name)
+	if c.usual != nil {
+		like = nil // these may be others than before
+	}
+	scan, shares := scanReady(&number, &picked), readyShares
 	if like != nil {
 		scan, shares = scanLike(like, &differ, &number, &picked), like.shares()
 	}
 	tx, usual, err := c.foretold(q.Name, p, like)
 	if err != nil {
-		return belfry.Claim{}, leftUnknown, err
+		return a, err
 	}
 	p.hopeful = p.hopeful && usual == nil // there is no second look
 	parts, args := c.parts(p, like)
@@ -351,34 +388,35 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (o
 	}
 	rows, err := collectInto(c.ctx, tx, c.s.rows.take(p.n), scan, c.sql.Lease(parts, shares, expected, own), args...)
 	if err != nil {
-		return belfry.Claim{}, leftUnknown, err
+		return a, err
 	}
 	defer c.s.rows.giveBack(rows)
 	if len(rows) > 0 && number == 0 {
 		c.s.habit.broke(q.Name)
-		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, leftUnexpected, nil
+		a.left = leftUnexpected
+		return a, nil
 	}
 	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
 		p.hopeful = false
 		return c.leaseAtOnce(w, q, p)
 	}
 	if err := c.others(rows, differ); err != nil {
-		return belfry.Claim{}, leftUnknown, err
+		return a, err
 	}
 	if int(picked) < p.n {
-		left = leftNone
+		a.left = leftNone
 	}
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)
 	c.s.likeness.note(q.Name, rows)
-	if len(rows) == 0 {
-		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, left, nil
+	switch {
+	case len(rows) == 0:
+	case usual != nil:
+		a.Claim = c.handOut(w, number, rows, map[int64]belfry.Task{usual.ID: *usual}, nil)
+	default:
+		a.Claim, err = c.leased(w, number, rows)
 	}
-	if usual != nil {
-		return c.handOut(w, number, rows, map[int64]belfry.Task{usual.ID: *usual}, nil), left, nil
-	}
-	out, err = c.leased(w, number, rows)
-	return out, left, err
+	return a, err
 }
 
 // foretold answers the task of which all jobs of a claim are expected to be, if
@@ -387,6 +425,9 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (o
 // hopeful saves more than a round trip.
 func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Task, error) {
 	last, can := c.tx.(Closer)
+	if can && c.usual != nil {
+		return lastQuery{c.tx, last}, c.usual, nil
+	}
 	u := c.s.habit.of(queue)
 	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == belfry.KindProgram) {
 		return c.tx, nil, nil

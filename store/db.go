@@ -152,11 +152,18 @@ type Part struct{ Name, Query string }
 type Wakeups interface {
 	// Mode is "in process", "notify" or "poll".
 	Mode() string
-	// Announce tells the other processes, soon and coalesced.
+	// Announce tells the other processes, soon and coalesced. No topics: nothing.
 	Announce(topics ...string)
 	// Run hears what others announce until ctx ends. It calls heard with each
 	// topic, and with "" when announcements may have been lost.
 	Run(ctx context.Context, heard func(topic string)) error
+}
+
+// Announcer is a transaction with whose commit announcements can travel.
+type Announcer interface {
+	// Announce tells the other processes when it commits, or reports that it does
+	// not, so that [Wakeups.Announce] has to.
+	Announce(topics []string) bool
 }
 
 // Keep is how long and how much history is kept.

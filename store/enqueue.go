@@ -38,7 +38,8 @@ func (s *Store) Wake(queues ...string) {
 	for _, q := range queues {
 		topics = append(topics, topicQueue(q))
 	}
-	s.announce(topics)
+	s.hub.wake(topics...)
+	s.db.Wakeups().Announce(topics...)
 }
 
 // insertion is a job on its way into the table.
@@ -66,7 +67,6 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 			fresh = append(fresh, &ins[i])
 		}
 	}
-	c.alone = c.alone && len(taken) == 0 // whoever has a key is read behind
 	held, err := c.insertJobs(fresh)
 	if err != nil {
 		return nil, err
@@ -109,6 +109,7 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 		}
 		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow}
 	}
+	c.along.know(tasks)
 	return ins, nil
 }
 
@@ -329,10 +330,13 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
-		if _, err := c.execLast(insert, args...); err != nil {
+		if err := c.execSoon(insert, args...); err != nil {
 			return nil, fmt.Errorf("insert jobs: %w", err)
 		}
-		c.wakeForNew(ins)
+		if err := c.along.carry(c, ins); err != nil {
+			return nil, err
+		}
+		c.wakeForNew(c.along.left(ins))
 		return nil, nil
 	}
 	written, err := collect(c.ctx, c.tx, scanInt, insert+`

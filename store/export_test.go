@@ -37,3 +37,18 @@ func (s *Store) ForecastOf(ctx context.Context, a belfry.Ahead, rows int) (f bel
 func (s *Store) SchedulesLooking(ctx context.Context, f belfry.ScheduleFilter, look int) (belfry.Page[belfry.Schedule], error) {
 	return s.schedules(ctx, f, look)
 }
+
+// WaitingClaims is how many claims have waited for jobs of a queue alone for long
+// enough to go along with one.
+func (s *Store) WaitingClaims(queue string) (n int) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if b := s.hub.topics[topicQueue(queue)]; b != nil {
+		for _, w := range b.claims {
+			if time.Since(w.since) >= calm {
+				n++
+			}
+		}
+	}
+	return n
+}

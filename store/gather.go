@@ -129,15 +129,18 @@ func refused(err error) bool {
 // enqueueOnce asks for the list of jobs once it is needed, and again where it is
 // begun again.
 func (s *Store) enqueueOnce(ctx context.Context, jobs func() []belfry.NewJob) (out []belfry.Enqueued, err error) {
+	a := along{s: s}
+	defer func() { a.end(err) }()
 	ahead := func(c *change) {
 		ns := jobs()
 		if n := len(ns); n > 0 && n <= belfry.MaxBatch {
 			_, _ = c.tasksByName(taskNames(ns))
 			_, _ = c.sql.NextIDs(ctx, c.tx, "job", n)
+			a.foresee(c, ns)
 		}
 	}
 	err = s.writeAhead(ctx, "enqueue", ahead, func(c *change) error {
-		c.alone = true
+		c.along = a.begin()
 		out, err = c.enqueue(jobs())
 		return err
 	})

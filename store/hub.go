@@ -1,10 +1,12 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/belfry-run/belfry"
 )
 
 // hub wakes goroutines of this process that wait for something to change. A
@@ -67,9 +69,81 @@ func (h *hub) bell(topic string) *bell {
 }
 
 type bell struct {
-	rung    chan struct{}
-	waiting atomic.Int64
-	took    sync.Map // time.Time by session: it took all there was, and nothing has rung since
+	rung   chan struct{}
+	claims []*waitingClaim // the first came first; guarded by the hub
+	took   sync.Map        // time.Time by session: it took all there was, and nothing has rung since
+}
+
+// waitingClaim is a claim that waits for a bell. Whoever would ring it may carry
+// it out instead.
+type waitingClaim struct {
+	r      belfry.ClaimRequest
+	since  time.Time // by the monotonic clock
+	bell   *bell
+	taken  bool        // by somebody who owes the answer; guarded by the hub
+	answer chan answer // with room for it
+}
+
+// takenPatience bounds how long a claim that was taken waits for its answer once
+// it has nothing else to wait for: a database that hangs must not hang those who
+// do not ask for it themselves. What is leased to them after all they give back
+// with a renewal.
+const takenPatience = 2 * time.Second
+
+// soon is the answer to a claim that was taken.
+func (w *waitingClaim) soon() answer {
+	over := time.NewTimer(takenPatience)
+	defer over.Stop()
+	select {
+	case a := <-w.answer:
+		return a
+	case <-over.C:
+		return answer{}
+	}
+}
+
+func (h *hub) wait(b *bell, r belfry.ClaimRequest) *waitingClaim {
+	w := &waitingClaim{r: r, since: time.Now(), bell: b, answer: make(chan answer, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b.claims = append(b.claims, w)
+	return w
+}
+
+// leave ends the wait of a claim, or reports that somebody has taken it.
+func (h *hub) leave(w *waitingClaim) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !w.taken {
+		w.bell.claims = slices.DeleteFunc(w.bell.claims, func(o *waitingClaim) bool { return o == w })
+	}
+	return !w.taken
+}
+
+// waiting is the first of those who wait for a topic, if it has for so long.
+func (h *hub) waiting(topic string, long time.Duration) *waitingClaim {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if b := h.topics[topic]; b != nil && len(b.claims) > 0 && time.Since(b.claims[0].since) >= long {
+		return b.claims[0]
+	}
+	return nil
+}
+
+// take reports that a claim waits still, and is the caller's to answer.
+func (h *hub) take(w *waitingClaim) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-w.bell.rung:
+		return false
+	default:
+	}
+	i := slices.Index(w.bell.claims, w)
+	if i >= 0 {
+		w.bell.claims, w.taken = slices.Delete(w.bell.claims, i, i+1), true
+	}
+	return i >= 0
 }
 
 func (b *bell) empty(session string) { b.took.Store(session, time.Now()) }
@@ -87,7 +161,7 @@ func (h *hub) wake(topics ...string) (woken int) {
 	defer h.mu.Unlock()
 	for _, t := range topics {
 		if b, ok := h.topics[t]; ok {
-			woken += int(b.waiting.Load())
+			woken += len(b.claims)
 			close(b.rung)
 			delete(h.topics, t)
 		}

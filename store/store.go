@@ -114,6 +114,7 @@ func (o Options) WithDefaults() Options {
 // Store is Belfry's state. It is safe for use by many goroutines.
 type Store struct {
 	db      DB
+	far     bool // it is a [Foreseer]
 	sql     Dialect
 	opt     Options
 	hub     *hub
@@ -150,7 +151,7 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
-	s := &Store{db: db, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far)}
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far)}
 	s.hearing.since = s.processNow()
 	return s
 }
@@ -188,7 +189,10 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *chang
 		for _, fn := range c.then {
 			fn()
 		}
-		s.announce(c.wakes)
+		s.hub.wake(c.wakes...)
+		if !c.announced {
+			s.db.Wakeups().Announce(c.wakes...)
+		}
 		if len(c.judged) > 0 {
 			s.judged.put(c.judged)
 			s.hub.wake(topicJudged)
@@ -216,6 +220,9 @@ func (s *Store) try(ctx context.Context, ahead func(c *change), fn func(c *chang
 			return err
 		}
 		c.wakeEarly(at.Woke)
+		if tx, ok := tx.(Announcer); ok {
+			c.announced = tx.Announce(c.wakes)
+		}
 		return nil
 	})
 	return c, err
@@ -228,14 +235,6 @@ func (s *Store) begin(ctx context.Context) *change {
 		c.asked = s.opt.Monotonic()
 	}
 	return c
-}
-
-func (s *Store) announce(topics []string) {
-	if len(topics) == 0 {
-		return
-	}
-	s.hub.wake(topics...)
-	s.db.Wakeups().Announce(topics...)
 }
 
 // change is one transition under way: its transaction, its one instant, and
@@ -251,11 +250,13 @@ type change struct {
 	asked   time.Duration            // the same by [Options.Monotonic]
 	s       *Store
 	wakes   []string
-	then    []func()
+	// announced is set when other processes hear of them with the commit.
+	announced bool
+	then      []func()
 	// foreign is set in a transaction that its caller commits.
 	foreign bool
-	// alone is set where nothing follows the jobs that are enqueued.
-	alone bool
+	along   *along       // a claim that may go with this enqueue
+	usual   *belfry.Task // of which all jobs of a claim are expected to be
 	// clock is what was known of it when it was compared; zero before.
 	clock  clockRow
 	unsure bool // a clock that was set is no reason to begin again, but nothing is trusted

@@ -3,10 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,14 +20,15 @@ import (
 
 // trips counts how often somebody waits for the server.
 type trips struct {
-	mu  sync.Mutex
-	all []string
+	notices bool // announcements too
+	mu      sync.Mutex
+	all     []string
 }
 
 func (c *trips) note(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !strings.Contains(what, "pg_notify") {
+	if c.notices || !strings.Contains(what, "pg_notify") {
 		c.all = append(c.all, what)
 	}
 }
@@ -97,7 +100,7 @@ func TestRoundTrips(t *testing.T) {
 		return err
 	}
 	step("enqueue", 2, enqueue)
-	step("first claim", 5, claim)
+	step("first claim", 4, claim)
 	step("finish", 3, finish)
 	if err := enqueue(); err != nil {
 		t.Fatal(err)
@@ -120,6 +123,31 @@ func TestRoundTrips(t *testing.T) {
 	step("a claim of the usual task", 2, claim)
 	step("finish", 3, finish)
 	step("a claim of nothing, as usual", 2, claim)
+	for along := false; !along; { // until the claim waits by the time of the enqueue
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			got, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: belfry.Duration(time.Minute)})
+			if held = got.Jobs; err != nil {
+				t.Error(err)
+			}
+		})
+		for began := time.Now(); time.Since(began) < 20*time.Millisecond; { // longer than a claim waits before it goes along
+			runtime.Gosched()
+		}
+		c.take()
+		if err := enqueue(); err != nil {
+			t.Fatal(err)
+		}
+		waiting.Wait()
+		got := c.take()
+		along = slices.ContainsFunc(got, func(trip string) bool {
+			return strings.Contains(trip, "insert into jobs") && strings.Contains(trip, "insert into leases")
+		})
+		if along && len(got) != 2 {
+			t.Errorf("an enqueue with a claim along took %d round trips:\n%s", len(got), strings.Join(got, "\n---\n"))
+		}
+		step("finish", 3, finish)
+	}
 	task = "rare"
 	if err := enqueue(); err != nil {
 		t.Fatal(err)
@@ -205,9 +233,6 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 	insert := `insert into queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from queues where name = 'default'`
 	for form, last := range map[string]func(tx store.Tx, name string) (int64, error){
-		"exec": func(tx store.Tx, name string) (int64, error) {
-			return tx.(store.Closer).ExecLast(ctx, insert, name)
-		},
 		"query": func(tx store.Tx, name string) (n int64, err error) {
 			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
 			if err != nil {
@@ -260,6 +285,80 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 			return err
 		}); err != nil || count() != before+1 {
 			t.Errorf("%s: %v, %d queues more", form, err, count()-before)
+		}
+	}
+}
+
+// TestWhatTravelsWithTheNext: a statement of which nothing is asked is carried
+// out before the next, and fails it.
+func TestWhatTravelsWithTheNext(t *testing.T) {
+	t.Parallel()
+	var c trips
+	st, err := postgres.OpenTraced(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"}, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	ctx := t.Context()
+	const mark = `insert into marks (name, rings_at) select $1, count(*) + 1 from marks returning rings_at`
+	if _, err := st.DB().(*postgres.DB).Pool().Exec(ctx, `create table marks (name text, rings_at bigint check (rings_at < 100))`); err != nil {
+		t.Fatal(err)
+	}
+	query := func(rows store.Rows, err error) (n int64, _ error) {
+		if err != nil {
+			return 0, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := rows.Scan(&n); err != nil {
+				return 0, err
+			}
+		}
+		return n, rows.Err()
+	}
+	for name, then := range map[string]struct {
+		do    func(tx store.Tx) (int64, error) // answers what it has seen
+		want  int64
+		trips int // with the begin
+	}{
+		"nothing": {func(store.Tx) (int64, error) { return 0, nil }, 0, 2},
+		"a statement": {func(tx store.Tx) (int64, error) {
+			return tx.Exec(ctx, `update marks set name = name`)
+		}, 2, 3},
+		"a query": {func(tx store.Tx) (int64, error) { return query(tx.Query(ctx, mark, "x")) }, 3, 3},
+		"the last query": {func(tx store.Tx) (int64, error) {
+			return query(tx.(store.Closer).QueryLast(ctx, mark, "x"))
+		}, 3, 2},
+	} {
+		for _, fails := range []bool{false, true} {
+			if _, err := st.DB().(*postgres.DB).Pool().Exec(ctx, `truncate marks`); err != nil {
+				t.Fatal(err)
+			}
+			c.take()
+			err := st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+				tx.(store.Closer).ExecSoon(mark, "first")
+				if fails {
+					tx.(store.Closer).ExecSoon(`insert into marks (rings_at) values ($1)`, int64(100))
+				} else {
+					tx.(store.Closer).ExecSoon(mark, "second")
+				}
+				got, err := then.do(tx)
+				if err == nil && got != then.want {
+					t.Errorf("behind which comes %s: %d, want %d", name, got, then.want)
+				}
+				return err
+			})
+			trips := len(c.take())
+			marks := number(t, st, `select count(*) from marks`)
+			if fails {
+				if err == nil || marks != 0 {
+					t.Errorf("one that fails, behind which comes %s: %v, and leaves %d", name, err, marks)
+				}
+				continue
+			}
+			if err != nil || marks < 2 || trips != then.trips {
+				t.Errorf("behind which comes %s: %v, %d rows, %d round trips", name, err, marks, trips)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,4 +26,20 @@ func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, er
 		}
 	}
 	return Open(ctx, dsn, o)
+}
+
+// AnnouncesNoSooner sets when a transition may announce with its commit again.
+func AnnouncesNoSooner(db store.DB, at time.Time) {
+	n := db.(*DB).wakeups.(*notifier)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.along = at
+}
+
+// AnnouncesFrom is when it may.
+func AnnouncesFrom(db store.DB) time.Time {
+	n := db.(*DB).wakeups.(*notifier)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.along
 }

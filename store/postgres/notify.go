@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,14 +18,18 @@ import (
 const channel = "belfry"
 
 // How long announcements gather after one was sent. NOTIFY takes a lock of the
-// whole database at its commit, so a busy node sends it once for many, an idle
-// one at once, and nobody from inside a transition.
+// whole database, until its transaction is committed and flushed, so a busy node
+// sends it once for many and from a transaction that has nothing else to flush.
+// An idle one sends it with the transition that it is about, see
+// [transition.Announce], which saves who waits for the job a journey.
 const (
 	settle = 2 * time.Millisecond
 	// settleSlow is the same for what no job waits for, [store.CanGather]. A busy
 	// node has such news with each of its calls.
 	settleSlow = 25 * time.Millisecond
 )
+
+const notifySQL = "select pg_notify($1, $2)"
 
 // notifier announces and hears by NOTIFY.
 type notifier struct {
@@ -34,6 +40,7 @@ type notifier struct {
 	pending map[string]bool
 	kick    chan struct{}
 	slow    chan struct{} // kick, for what can wait
+	along   time.Time     // when a transition may carry the next
 }
 
 func newNotifier(pool *pgxpool.Pool, log *slog.Logger) *notifier {
@@ -44,11 +51,14 @@ func (n *notifier) Mode() string { return "notify" }
 
 // Announce only notes the topics; Run sends them.
 func (n *notifier) Announce(topics ...string) {
+	if len(topics) == 0 {
+		return
+	}
 	kick := n.slow
 	n.mu.Lock()
 	for _, t := range topics {
 		n.pending[t] = true
-		if !store.CanGather(t) {
+		if hasty(t) {
 			kick = n.kick
 		}
 	}
@@ -58,6 +68,9 @@ func (n *notifier) Announce(topics ...string) {
 	default:
 	}
 }
+
+// hasty reports that a job may wait for a topic.
+func hasty(topic string) bool { return !store.CanGather(topic) }
 
 // Run sends and hears until ctx ends.
 func (n *notifier) Run(ctx context.Context, heard func(string)) error {
@@ -93,7 +106,7 @@ func (n *notifier) send(ctx context.Context) {
 			}
 		}
 		if topics := n.take(); topics != "" {
-			if _, err := n.pool.Exec(ctx, "select pg_notify($1, $2)", channel, topics); err != nil && ctx.Err() == nil {
+			if _, err := n.pool.Exec(ctx, notifySQL, channel, topics); err != nil && ctx.Err() == nil {
 				n.log.Debug("wake-up not sent, others will poll", "error", err)
 			}
 			settled = time.Now().Add(settleSlow)
@@ -106,6 +119,25 @@ func (n *notifier) send(ctx context.Context) {
 	}
 }
 
+// alongShare is the part of its time, as one in so many, in which a node may hold
+// NOTIFY's lock for longer than it has to. A commit that waits for others that
+// hold it counts with its wait, so many nodes get out of each other's way.
+const alongShare = 5
+
+// mayGoAlong reports that a transition may carry announcements.
+func (n *notifier) mayGoAlong(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !now.Before(n.along)
+}
+
+// wentAlong is told how long the commit of a transition with announcements took.
+func (n *notifier) wentAlong(now time.Time, took time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.along = now.Add(alongShare * took)
+}
+
 // maxPayload is below the 8000 bytes that NOTIFY can carry. What does not fit
 // is said as "look at everything".
 const maxPayload = 7000
@@ -113,17 +145,16 @@ const maxPayload = 7000
 func (n *notifier) take() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	topics := make([]string, 0, len(n.pending))
-	size := 0
-	for t := range n.pending {
-		topics = append(topics, t)
-		size += len(t) + 1
-	}
+	topics := slices.Collect(maps.Keys(n.pending))
 	clear(n.pending)
-	if size > maxPayload {
-		return "*"
+	return payload(topics)
+}
+
+func payload(topics []string) string {
+	if all := strings.Join(topics, "\n"); len(all) <= maxPayload {
+		return all
 	}
-	return strings.Join(topics, "\n")
+	return "*"
 }
 
 func (n *notifier) listen(ctx context.Context, heard func(string)) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,9 +33,9 @@ func (db *DB) WriteAhead(ctx context.Context, ahead []store.Statement, fn func(t
 			db.rollback(conn)
 			return beginError{err}
 		}
-		tx := transition{handle: handle{conn.Conn(), answers}, conn: conn}
+		tx := transition{handle: handle{conn.Conn(), answers}, conn: conn, wakeups: db.wakeups}
 		if err = fn(&tx, at); err == nil && !tx.committed {
-			err = committed(conn.Exec(ctx, "commit"))
+			err = tx.commit(ctx)
 		}
 		if err != nil && !tx.committed {
 			db.rollback(conn)
@@ -55,75 +56,118 @@ func committed(tag pgconn.CommandTag, err error) error {
 type transition struct {
 	handle
 	conn      *pgxpool.Conn
+	wakeups   store.Wakeups
+	soon      []store.Statement // that travel with the next
+	announces *notifier         // that has to know how long the commit takes
 	committed bool
 }
 
-// errCommitted keeps what comes behind ExecLast from being a transaction of its own.
+// errCommitted keeps what comes behind QueryLast from being a transaction of its own.
 var errCommitted = errors.New("the transaction was committed with its last statement")
 
 func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if t.committed {
-		return 0, fmt.Errorf("%w\n%s", errCommitted, query)
+	if len(t.soon) == 0 && !t.committed {
+		return t.handle.Exec(ctx, query, args...)
 	}
-	return t.handle.Exec(ctx, query, args...)
+	rows, err := t.send(ctx, false, query, args)
+	if err != nil {
+		return 0, err
+	}
+	rows.Close()
+	return rows.CommandTag().RowsAffected(), rows.Err()
 }
 
 func (t *transition) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	if t.committed {
-		return nil, fmt.Errorf("%w\n%s", errCommitted, query)
+	if len(t.soon) == 0 && !t.committed {
+		return t.handle.Query(ctx, query, args...)
 	}
-	return t.handle.Query(ctx, query, args...)
+	if rows, ok := t.ahead.take(query, args); ok && !t.committed {
+		return rows, nil
+	}
+	return t.send(ctx, false, query, args)
 }
 
-// ExecLast implements [store.Closer]. A statement that fails keeps the commit
+// ExecSoon implements [store.Closer].
+func (t *transition) ExecSoon(query string, args ...any) {
+	t.soon = append(t.soon, store.Statement{SQL: query, Args: args})
+}
+
+// QueryLast implements [store.Closer]. A statement that fails keeps the commit
 // behind it from being carried out.
-func (t *transition) ExecLast(ctx context.Context, query string, args ...any) (rows int64, err error) {
-	if t.committed {
-		return 0, fmt.Errorf("%w\n%s", errCommitted, query)
-	}
-	var batch pgx.Batch
-	batch.Queue(query, args...)
-	batch.Queue("commit")
-	res := t.conn.SendBatch(ctx, &batch)
-	tag, err := res.Exec()
-	if err == nil {
-		err = committed(res.Exec())
-	}
-	if err = errors.Join(err, res.Close()); err != nil {
-		return 0, fmt.Errorf("%w\n%s", err, query)
-	}
-	t.committed = true
-	return tag.RowsAffected(), nil
+func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	return t.send(ctx, true, query, args)
 }
 
-// QueryLast implements [store.Closer], like ExecLast.
-func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (store.Rows, error) {
+// Announce implements [store.Announcer], for what jobs wait for and where others
+// are not held up.
+func (t *transition) Announce(topics []string) bool {
+	n, ok := t.wakeups.(*notifier)
+	if !ok || t.committed || !slices.ContainsFunc(topics, hasty) || !n.mayGoAlong(time.Now()) {
+		return false
+	}
+	t.ExecSoon(notifySQL, channel, payload(topics))
+	t.announces = n
+	return true
+}
+
+// commit takes along what was to travel with the next statement.
+func (t *transition) commit(ctx context.Context) error {
+	if t.announces != nil {
+		begun := time.Now()
+		defer func() { now := time.Now(); t.announces.wentAlong(now, now.Sub(begun)) }()
+	}
+	if len(t.soon) == 0 {
+		return committed(t.conn.Exec(ctx, "commit"))
+	}
+	rows, err := t.send(ctx, false, "commit", nil)
+	if err != nil {
+		return err
+	}
+	rows.Close()
+	return committed(rows.CommandTag(), rows.Err())
+}
+
+// send has a query, what was to travel with it, and perhaps the commit behind
+// it carried out in one journey.
+func (t *transition) send(ctx context.Context, last bool, query string, args []any) (*sentRows, error) {
 	if t.committed {
 		return nil, fmt.Errorf("%w\n%s", errCommitted, query)
 	}
 	var batch pgx.Batch
+	for _, s := range t.soon {
+		batch.Queue(s.SQL, s.Args...)
+	}
 	batch.Queue(query, args...)
-	batch.Queue("commit")
+	if last {
+		batch.Queue("commit")
+	}
 	res := t.conn.SendBatch(ctx, &batch)
+	for _, s := range t.soon {
+		if _, err := res.Exec(); err != nil {
+			return nil, fmt.Errorf("%w\n%s", errors.Join(err, res.Close()), s.SQL)
+		}
+	}
+	t.soon = nil
 	rows, err := res.Query()
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", errors.Join(err, res.Close()), query)
 	}
-	return &lastRows{Rows: rows, res: res, query: query, of: t}, nil
+	return &sentRows{Rows: rows, res: res, query: query, last: last, of: t}, nil
 }
 
-// lastRows is the answer to the last statement of a transition. Its end is the
-// transition's.
-type lastRows struct {
+// sentRows is the answer to a query that was sent with others. Where it is the
+// last of a transition, its end is the transition's.
+type sentRows struct {
 	pgx.Rows
 	res   pgx.BatchResults
 	query string
+	last  bool
 	of    *transition
 	ended bool
 	err   error
 }
 
-func (r *lastRows) Next() bool {
+func (r *sentRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
@@ -131,28 +175,28 @@ func (r *lastRows) Next() bool {
 	return false
 }
 
-func (r *lastRows) Err() error {
+func (r *sentRows) Err() error {
 	r.end()
 	return r.err
 }
 
-func (r *lastRows) Close() { r.end() }
+func (r *sentRows) Close() { r.end() }
 
-func (r *lastRows) end() {
+func (r *sentRows) end() {
 	if r.ended {
 		return
 	}
 	r.ended = true
 	r.Rows.Close()
 	err := r.Rows.Err()
-	if err == nil {
+	if err == nil && r.last {
 		err = committed(r.res.Exec())
 	}
 	if err = errors.Join(err, r.res.Close()); err != nil {
 		r.err = fmt.Errorf("%w\n%s", err, r.query)
 		return
 	}
-	r.of.committed = true
+	r.of.committed = r.last
 }
 
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {

@@ -1,0 +1,76 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store/postgres"
+)
+
+// told counts what is announced, with the commit of a transition or by itself.
+func told(all []string) (along, alone int) {
+	for _, s := range all {
+		switch {
+		case !strings.Contains(s, "pg_notify"):
+		case strings.Contains(s, "insert into jobs") && strings.HasSuffix(s, "commit"):
+			along++
+		default:
+			alone++
+		}
+	}
+	return along, alone
+}
+
+func TestAnIdleNodeAnnouncesWithTheCommit(t *testing.T) {
+	t.Parallel()
+	c := trips{notices: true}
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st, err := postgres.OpenTraced(t.Context(), dsn, postgres.Options{}, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
+		t.Fatal(err)
+	}
+	hears, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hears.Close(t.Context()) })
+	if _, err := hears.Exec(t.Context(), "listen belfry"); err != nil {
+		t.Fatal(err)
+	}
+	c.take()
+	enqueue(t, st, "t")
+	n, err := hears.WaitForNotification(t.Context())
+	if err != nil || !strings.Contains(n.Payload, "queue:default") {
+		t.Errorf("heard %+v, %v", n, err)
+	}
+	if along, alone := told(c.take()); along != 1 || alone != 0 {
+		t.Errorf("an idle node announced %d times with a commit and %d times alone", along, alone)
+	}
+
+	postgres.AnnouncesNoSooner(st.DB(), time.Now().Add(time.Hour))
+	enqueue(t, st, "t")
+	if along, _ := told(c.take()); along != 0 {
+		t.Error("a busy node announced with a commit")
+	}
+
+	postgres.AnnouncesNoSooner(st.DB(), time.Time{})
+	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}, {Task: "missing"}}); belfry.CodeOf(err) != belfry.NotFound {
+		t.Fatal(err)
+	}
+	if along, alone := told(c.take()); along+alone != 0 {
+		t.Error("what was taken back was announced")
+	}
+	enqueue(t, st, "t")
+	if next := postgres.AnnouncesFrom(st.DB()); !next.After(time.Now()) {
+		t.Errorf("a commit with an announcement was not counted: the next from %s on", next)
+	}
+}
