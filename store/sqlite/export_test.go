@@ -4,3 +4,15 @@ import "github.com/belfry-run/belfry/store"
 
 // Waiting is how many transitions wait for the writer.
 func Waiting(db store.DB) int { return len(db.(*DB).queue) }
+
+// KeptStatements is how many its connections for reads keep, all of which are
+// at rest.
+func KeptStatements(db store.DB) (n int) {
+	all := db.(*DB).readers
+	for range cap(all) {
+		r := <-all
+		n += len(r.kept)
+		all <- r
+	}
+	return n
+}

@@ -20,8 +20,8 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 	f := &belfry.DatabaseFile{Synchronous: db.synchronous}
 	d.File = f
 	for pragma, to := range map[string]any{"page_size": &f.PageSize, "page_count": &f.Pages, "freelist_count": &f.Free, "journal_mode": &f.Journal} {
-		if err := db.reader.QueryRowContext(ctx, "pragma "+pragma).Scan(to); err != nil {
-			return d, translate(fmt.Errorf("ask for %s: %w", pragma, err))
+		if err := db.ask(ctx, "pragma "+pragma, to); err != nil {
+			return d, fmt.Errorf("ask for %s: %w", pragma, err)
 		}
 	}
 	if info, err := os.Stat(db.path + "-wal"); err == nil {
@@ -32,8 +32,8 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 		t := belfry.TableHealth{Name: c.table}
 		// Two look-ups: min and max in one would read the whole table.
 		query := fmt.Sprintf("select coalesce((select max(%[1]s) from %[2]s) - (select min(%[1]s) from %[2]s) + 1, 0)", c.key, c.table)
-		if err := db.reader.QueryRowContext(ctx, query).Scan(&t.Rows); err != nil {
-			return d, translate(err)
+		if err := db.ask(ctx, query, &t.Rows); err != nil {
+			return d, err
 		}
 		d.Tables = append(d.Tables, t)
 	}

@@ -43,10 +43,6 @@ type Options struct {
 //go:embed migrations/*.sql
 var files embed.FS
 
-// readers is the size of the read pool. Reads are short and the machine's
-// cores are what bounds them.
-const readers = 4
-
 // Open opens or creates the file and brings its schema up to date. A file that
 // another process has open is a [belfry.Conflict].
 func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
@@ -92,6 +88,7 @@ type DB struct {
 	lock    *flock.Flock
 	writer  *sql.DB
 	reader  *sql.DB
+	readers chan *reader // those at rest
 	users   *sql.DB
 	clock   func() time.Time
 	queue   chan *request
@@ -174,8 +171,7 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	if db.reader, err = sql.Open("sqlite", dsn(db.path, "query_only(1)", "busy_timeout(10000)", "cache_size(-16000)")); err != nil {
 		return err
 	}
-	db.reader.SetMaxOpenConns(readers)
-	db.reader.SetMaxIdleConns(readers) // or those beyond two are opened anew for each read
+	db.readers = newReaders(db.reader)
 	if db.users, err = sql.Open("sqlite", dsn(db.path, "synchronous("+sync+")", "busy_timeout(10000)", "foreign_keys(1)")+"&_txlock=immediate"); err != nil {
 		return err
 	}
@@ -214,6 +210,9 @@ func (db *DB) end() error {
 
 func (db *DB) release() error {
 	var errs []error
+	for range cap(db.readers) {
+		(<-db.readers).giveUp()
+	}
 	for _, pool := range []*sql.DB{db.users, db.reader, db.writer} {
 		if pool != nil {
 			errs = append(errs, pool.Close())
@@ -226,21 +225,6 @@ func (db *DB) release() error {
 // and want to enqueue or finish in their transaction. While such a transaction
 // is open, Belfry's own writes wait, up to ten seconds.
 func (db *DB) SQL() *sql.DB { return db.users }
-
-// Read runs fn on a snapshot.
-func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
-	select {
-	case <-db.closing:
-		return errClosed
-	default:
-	}
-	tx, err := db.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return translate(err)
-	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
-	return translate(fn(&handle{tx}))
-}
 
 // Adopt wraps the caller's transaction.
 func (db *DB) Adopt(_ context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
@@ -255,16 +239,14 @@ func (db *DB) Adopt(_ context.Context, tx any) (store.Tx, store.Dialect, time.Ti
 // Version names the database.
 func (db *DB) Version(ctx context.Context) (string, error) {
 	var v string
-	if err := db.reader.QueryRowContext(ctx, "select sqlite_version()").Scan(&v); err != nil {
-		return "", translate(err)
-	}
-	return "sqlite " + v, nil
+	err := db.ask(ctx, "select sqlite_version()", &v)
+	return "sqlite " + v, err
 }
 
 // Schema is the version that is there and the one wanted.
 func (db *DB) Schema(ctx context.Context) (have, want int64, err error) {
-	err = db.reader.QueryRowContext(ctx, "select coalesce(max(version_id), 0) from belfry_schema").Scan(&have)
-	return have, schemaWanted, translate(err)
+	err = db.ask(ctx, "select coalesce(max(version_id), 0) from belfry_schema", &have)
+	return have, schemaWanted, err
 }
 
 // schemaWanted is the number of the last migration.

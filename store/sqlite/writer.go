@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -84,25 +83,14 @@ func (db *DB) write() {
 
 // writer holds the writing connection and what was prepared on it.
 type writer struct {
-	db     *DB
-	conn   *sql.Conn
-	stmts  map[string]statement
+	db *DB
+	statements
 	tables versions
 	lent   []int64 // batches of the transition
 	wrote  bool    // the transition has
 	fault  bool    // one of its statements has failed
 	woken  int     // how many the group has woken
 }
-
-// statement is one that was prepared, and what of the remembered it may write.
-type statement struct {
-	*sql.Stmt
-	written []string
-}
-
-// maxStatements is more than the store has texts; it bounds what dynamic ones
-// could add.
-const maxStatements = 400
 
 // connect takes the connection, unless the writer has it.
 func (w *writer) connect(ctx context.Context) error {
@@ -116,20 +104,13 @@ func (w *writer) connect(ctx context.Context) error {
 	if _, err := conn.ExecContext(ctx, createBatch); err != nil && !strings.Contains(err.Error(), "already exists") {
 		return errors.Join(fmt.Errorf("make the table of batches: %w", err), conn.Close())
 	}
-	w.conn, w.stmts = conn, map[string]statement{}
+	w.take(conn)
 	return nil
 }
 
 // forget gives the connection back, so that the next group gets a sound one.
 func (w *writer) forget() {
-	if w.conn == nil {
-		return
-	}
-	for _, s := range w.stmts {
-		_ = s.Close()
-	}
-	_ = w.conn.Close()
-	w.conn, w.stmts = nil, nil
+	w.giveUp()
 	w.tables.file = 0
 }
 
@@ -144,26 +125,11 @@ func (w *writer) end() {
 
 // prepared keeps statements, because parsing is the dearer half of a small
 // SQLite write.
+// prepared notes besides what the statement may write.
 func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
-	if s, ok := w.stmts[query]; ok {
-		w.tables.touch(s.written)
-		return s, nil
-	}
-	stmt, err := w.conn.PrepareContext(ctx, query)
-	if err != nil {
-		return statement{}, fmt.Errorf("%w\n%s", err, query)
-	}
-	s := statement{stmt, written(query)}
-	w.tables.touch(s.written)
-	if len(w.stmts) >= maxStatements {
-		for text, old := range w.stmts {
-			_ = old.Close()
-			delete(w.stmts, text)
-			break
-		}
-	}
-	w.stmts[query] = s
-	return s, nil
+	stmt, err := w.statements.prepared(ctx, query)
+	w.tables.touch(stmt.written)
+	return stmt, err
 }
 
 // Exec runs a statement of a transition. The callers' contexts stop here: an

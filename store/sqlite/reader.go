@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belfry-run/belfry/store"
+)
+
+// readers is how many reads run at a time. They are short and the machine's
+// cores are what bounds them.
+const readers = 4
+
+// reader runs reads one after the other on a connection of its own. To parse a
+// query took as long as to answer it, so they are kept; the same one is not asked
+// again, as in a transition, before its answer has been read.
+type reader struct {
+	statements
+	pool *sql.DB
+}
+
+func newReaders(pool *sql.DB) chan *reader {
+	pool.SetMaxOpenConns(readers)
+	all := make(chan *reader, readers)
+	for range readers {
+		all <- &reader{pool: pool}
+	}
+	return all
+}
+
+// Read runs fn on a snapshot.
+func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
+	select {
+	case <-db.closing:
+		return errClosed
+	default:
+	}
+	select {
+	case r := <-db.readers:
+		defer func() { db.readers <- r }()
+		return translate(r.read(ctx, fn))
+	case <-db.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask reads one row with one column.
+func (db *DB) ask(ctx context.Context, query string, to any) error {
+	return db.Read(ctx, func(tx store.Tx) error {
+		rows, err := tx.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if rows.Next() {
+			err = rows.Scan(to)
+		}
+		return errors.Join(err, rows.Err())
+	})
+}
+
+func (r *reader) read(ctx context.Context, fn func(tx store.Tx) error) error {
+	if r.conn == nil {
+		conn, err := r.pool.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		r.take(conn)
+	}
+	if err := r.do(ctx, "begin"); err != nil {
+		r.giveUp()
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer r.end()
+	return fn(r)
+}
+
+// end lets go of the snapshot. Nothing was written.
+func (r *reader) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if r.do(ctx, "rollback") != nil {
+		r.giveUp()
+	}
+}
+
+func (r *reader) do(ctx context.Context, query string) error {
+	_, err := r.Exec(ctx, query)
+	return err
+}
+
+func (r *reader) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	s, err := r.prepared(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, query)
+	}
+	return res.RowsAffected()
+}
+
+func (r *reader) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	s, err := r.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, query)
+	}
+	return result{Rows: rows}, nil
+}
