@@ -152,6 +152,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 	var failed error
 	for {
 		var found, made bool
+		before := after
 		err := s.write(ctx, "refill", func(c *change) error {
 			found, made = false, false
 			b, ok, err := first(ctx, c.tx, scanBackfill, `
@@ -159,7 +160,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 				from backfills b
 				where b.state = 'active' and b.id > $1
 				order by b.id
-				limit 1`+s.sql.SkipLocked("b"), after)
+				limit 1`+s.sql.SkipLocked("b"), before)
 			if err != nil || !ok {
 				return err
 			}
