@@ -41,8 +41,10 @@ func (a *along) foresee(c *change, ns []belfry.NewJob) {
 	}
 }
 
-// begin is where the transaction begins. When it is begun again it goes alone.
+// begin is where the transaction begins. When it is begun again it goes alone:
+// what the claim got was taken back.
 func (a *along) begin() *along {
+	a.answer = answer{}
 	a.goOn()
 	return a
 }

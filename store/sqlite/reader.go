@@ -14,9 +14,9 @@ import (
 // cores are what bounds them.
 const readers = 4
 
-// reader runs reads one after the other on a connection of its own. To parse a
-// query took as long as to answer it, so they are kept; the same one is not asked
-// again, as in a transition, before its answer has been read.
+// reader runs reads one after the other on a connection of its own. What they ask
+// is kept prepared: to parse it was a quarter of the CPU of small reads. As in a
+// transition, a query is not asked again before its answer has been read.
 type reader struct {
 	statements
 	pool *sql.DB

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestAClaimIsToldOnceAndOnlyOfWhatWasCommitted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		what func(a *along)
+		jobs int
+	}{
+		"it was committed":                    {func(a *along) { a.end(nil) }, 1},
+		"it failed":                           {func(a *along) { a.end(errors.New("no")) }, 0},
+		"it was begun again":                  {func(a *along) { a.begin(); a.end(nil) }, 0},
+		"it was begun again, and then failed": {func(a *along) { a.begin(); a.begin(); a.end(errors.New("no")) }, 0},
+	} {
+		h := newHub()
+		w := h.wait(h.bell("q"), belfry.ClaimRequest{})
+		a := &along{claim: w, tried: true, took: map[int64]bool{7: true}}
+		a.answer.Jobs = []belfry.LeasedJob{{Job: belfry.Job{ID: 7}}}
+		c.what(a)
+		if told := <-w.answer; len(told.Jobs) != c.jobs {
+			t.Errorf("when %s the claim got %d jobs, want %d", name, len(told.Jobs), c.jobs)
+		}
+		if len(w.answer) > 0 || a.claim != nil || a.took != nil {
+			t.Errorf("when %s something is left: %+v", name, a)
+		}
+	}
+}
