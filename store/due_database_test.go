@@ -17,12 +17,18 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // onBoth runs a test on a new store of each database.
 func onBoth(t *testing.T, test func(t *testing.T, st *store.Store)) {
+	t.Helper()
+	onBothWith(t, store.Options{}, test)
+}
+
+func onBothWith(t *testing.T, o store.Options, test func(t *testing.T, st *store.Store)) {
+	t.Helper()
 	for name, open := range map[string]func(t *testing.T) (*store.Store, error){
 		"sqlite": func(t *testing.T) (*store.Store, error) {
-			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
+			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Options: o})
 		},
 		"postgres": func(t *testing.T) (*store.Store, error) {
-			return postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
+			return postgres.Open(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: o})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

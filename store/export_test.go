@@ -52,3 +52,13 @@ func (s *Store) WaitingClaims(queue string) (n int) {
 	}
 	return n
 }
+
+// WaitsSince is when the last of the claims for jobs of a queue alone came.
+func (s *Store) WaitsSince(queue string) (since time.Time) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if b := s.hub.topics[topicQueue(queue)]; b != nil && len(b.claims) > 0 {
+		since = b.claims[len(b.claims)-1].since
+	}
+	return since
+}
