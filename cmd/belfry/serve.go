@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,11 +84,13 @@ func (c *cli) begin(ctx context.Context, a *app.App, l *config.Loaded, defs conf
 			return defs.Locate(err)
 		}
 	}
-	tasks, err := a.Store().Tasks(ctx, belfry.TaskFilter{Paging: belfry.Paging{Limit: 1}, Namespace: l.Namespace})
+	tasks, err := a.Store().Tasks(ctx, belfry.TaskFilter{Paging: belfry.Paging{Limit: 2}, Namespace: l.Namespace})
 	if err != nil {
 		return err
 	}
-	return c.ready(a, l, applied, len(tasks.Items) == 0)
+	// This node's worker is at work by now, and may have brought the canary.
+	own := func(t belfry.Task) bool { return t.Name == app.CanaryTask }
+	return c.ready(a, l, applied, len(slices.DeleteFunc(tasks.Items, own)) == 0)
 }
 
 // ready says that the node is there and what to do next.
