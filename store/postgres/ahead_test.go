@@ -59,16 +59,23 @@ func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)
 func (c *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 func (c *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
-// TestRoundTrips pins how often the transitions that a job's latency is made of
-// wait for the server.
-func TestRoundTrips(t *testing.T) {
-	t.Parallel()
-	var c trips
-	st, err := postgres.OpenTraced(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"}, &c)
+// traced is a store, and what it waits for.
+func traced(t *testing.T, dsn string, o postgres.Options) (*store.Store, *trips) {
+	t.Helper()
+	c := &trips{notices: o.Wakeups != "poll"}
+	st, err := postgres.OpenTraced(t.Context(), dsn, o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
+	return st, c
+}
+
+// TestRoundTrips pins how often the transitions that a job's latency is made of
+// wait for the server.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	st, c := traced(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"})
 	ctx := t.Context()
 	if err := st.EnsureFuncs(ctx, "", []string{"t", "rare"}); err != nil {
 		t.Fatal(err)
@@ -293,12 +300,7 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 // out before the next, and fails it.
 func TestWhatTravelsWithTheNext(t *testing.T) {
 	t.Parallel()
-	var c trips
-	st, err := postgres.OpenTraced(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"}, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st, c := traced(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"})
 	ctx := t.Context()
 	const mark = `insert into marks (name, rings_at) select $1, count(*) + 1 from marks returning rings_at`
 	if _, err := st.DB().(*postgres.DB).Pool().Exec(ctx, `create table marks (name text, rings_at bigint check (rings_at < 100))`); err != nil {

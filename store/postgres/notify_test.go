@@ -28,13 +28,8 @@ func told(all []string) (along, alone int) {
 
 func TestAnIdleNodeAnnouncesWithTheCommit(t *testing.T) {
 	t.Parallel()
-	c := trips{notices: true}
 	dsn := pgtest.Migrated(t, postgres.Migrate)
-	st, err := postgres.OpenTraced(t.Context(), dsn, postgres.Options{}, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st, c := traced(t, dsn, postgres.Options{})
 	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,240 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// leaseRow is a lease as a batch carries it.
+type leaseRow struct {
+	JobID      int64   `json:"job_id"`
+	SlotOf     *string `json:"slot_of"`
+	DeadlineAt int64   `json:"deadline_at"`
+}
+
+func slotOf(q belfry.Queue) *string {
+	if q.GlobalLimit == 0 {
+		return nil
+	}
+	return &q.Name
+}
+
+// lease hands locked jobs to a session under one new number. The number is
+// drawn after the rows were locked: whoever had one of them before drew his
+// before he committed, so ours is larger.
+//
+// The rows of the jobs are not touched. That a job has no lease was seen by the
+// statement that picked it, which on PostgreSQL may have begun before another
+// claim was committed; so the primary key of the leases has the last word.
+func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (belfry.Claim, error) {
+	number, err := c.sql.NextIDs(c.ctx, c.tx, "lease", 1)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	if len(rows) >= c.s.opt.PackFrom && canShare(rows, leases) {
+		p := Pack{Number: number[0], Session: w.Session, Queue: rows[0].Queue, ClaimedAt: micros(c.now), Jobs: make([]int64, len(rows))}
+		for i, j := range rows {
+			p.Jobs[i] = j.ID
+		}
+		ok, err := c.sql.Pack(c.ctx, c.tx, p)
+		if err != nil {
+			return belfry.Claim{}, err
+		}
+		if ok {
+			return c.leased(w, number[0], rows)
+		}
+	}
+	for i, j := range rows {
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Job))
+	}
+	from, args := spread(c.sql, 4, leases)
+	n, err := c.tx.Exec(c.ctx, `
+		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
+		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
+		from `+from+`
+		where `+c.sql.Unleased("t.job_id")+`
+		on conflict (job_id) do nothing`, append([]any{number[0], w.Session, micros(c.now)}, args...)...)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	if int(n) < len(rows) { // another claim was faster with some
+		leased, err := collect(c.ctx, c.tx, scanInt, `select job_id from leases where session = $1 and number = $2`, w.Session, number[0])
+		if err != nil {
+			return belfry.Claim{}, err
+		}
+		got := make(map[int64]bool, len(leased))
+		for _, id := range leased {
+			got[id] = true
+		}
+		rows = slices.DeleteFunc(rows, func(j jobRow) bool { return !got[j.ID] })
+	}
+	return c.leased(w, number[0], rows)
+}
+
+// canShare reports that the leases of jobs can share a row: they are of one
+// queue, without a limit over all workers, and nothing follows from their ends.
+func canShare(rows []jobRow, leases []leaseRow) bool {
+	for i := range rows {
+		j := &rows[i].Job
+		if leases[i].SlotOf != nil || j.Queue != rows[0].Queue || j.Kind == belfry.KindProgram || j.ScheduleID != 0 || j.Trigger != belfry.TriggerEnqueue {
+			return false
+		}
+	}
+	return true
+}
+
+// leaseAtOnce picks and leases in one statement, which takes the commit along
+// where nothing is expected to follow.
+func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a answer, err error) {
+	a.Claim.Jobs = []belfry.LeasedJob{}
+	var number, picked int64
+	var differ []int64
+	like := c.s.likeness.like(q.Name)
+	if c.usual != nil {
+		like = nil // these may be others than before
+	}
+	scan, shares := scanReady(&number, &picked), readyShares
+	if like != nil {
+		scan, shares = scanLike(like, &differ, &number, &picked), like.shares()
+	}
+	tx, usual, err := c.foretold(q.Name, p, like)
+	if err != nil {
+		return a, err
+	}
+	p.hopeful = p.hopeful && usual == nil // there is no second look
+	parts, args := c.parts(p, like)
+	own, expected := len(args)+1, ""
+	args = append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)
+	switch {
+	case usual == nil:
+	case like != nil:
+		expected = "same > 1"
+	default:
+		args = append(args, usual.ID)
+		expected = "kind <> 'program' and task_id = " + placeholder(len(args))
+	}
+	rows, err := collectInto(c.ctx, tx, c.s.rows.take(p.n), scan, c.sql.Lease(parts, shares, expected, own), args...)
+	if err != nil {
+		return a, err
+	}
+	defer c.s.rows.giveBack(rows)
+	if len(rows) > 0 && number == 0 {
+		c.s.habit.broke(q.Name)
+		a.left = leftUnexpected
+		return a, nil
+	}
+	if len(rows) == 0 && p.hopeful { // perhaps another node was faster with all that was picked
+		p.hopeful = false
+		return c.leaseAtOnce(w, q, p)
+	}
+	if err := c.others(rows, differ); err != nil {
+		return a, err
+	}
+	if int(picked) < p.n {
+		a.left = leftNone
+	}
+	c.picked(p, rows, int(picked) == p.n)
+	c.s.habit.note(q.Name, rows)
+	c.s.likeness.note(q.Name, rows)
+	switch {
+	case len(rows) == 0:
+	case usual != nil:
+		a.Claim = c.handOut(w, number, rows, map[int64]belfry.Task{usual.ID: *usual}, nil)
+	default:
+		a.Claim, err = c.leased(w, number, rows)
+	}
+	return a, err
+}
+
+// foretold answers the task of which all jobs of a claim are expected to be, if
+// their lease is all that has to be written then, and the transaction that is
+// committed with it. Where many jobs are likely to be there, a look that is
+// hopeful saves more than a round trip.
+func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Task, error) {
+	last, can := c.tx.(Closer)
+	if can && c.usual != nil {
+		return lastQuery{c.tx, last}, c.usual, nil
+	}
+	u := c.s.habit.of(queue)
+	if !can || u.times < settled || p.hopeful && p.n >= likeFrom || like != nil && (like.TaskID != u.task || like.Kind == belfry.KindProgram) {
+		return c.tx, nil, nil
+	}
+	tasks, err := c.tasksByID([]int64{u.task})
+	t, there := tasks[u.task]
+	if err != nil || !there {
+		return c.tx, nil, err
+	}
+	return lastQuery{c.tx, last}, &t, nil
+}
+
+func (c *change) deadline(j belfry.Job) time.Time {
+	return c.now.Add(j.Timeout.D() + belfry.DeadlineGrace)
+}
+
+// leased is the answer to a claim: jobs that have their lease.
+func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belfry.Claim, error) {
+	rows, tasks, err := c.withTasks(rows)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	rows, secrets, err := c.equip(rows, tasks)
+	if err != nil {
+		return belfry.Claim{}, err
+	}
+	return c.handOut(w, number, rows, tasks, secrets), nil
+}
+
+// handOut asks for nothing any more.
+func (c *change) handOut(w belfry.WorkerState, number int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
+	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, 0, len(rows))}
+	shared := make(map[int64]*belfry.Task, len(tasks))
+	for id, t := range tasks {
+		shared[id] = &t
+	}
+	for i := range rows {
+		j := &rows[i].Job
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(*j)
+		j.Attempt++
+		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: shared[rows[i].TaskID], Secrets: secrets[j.ID]})
+	}
+	c.wake(topicJobs)
+	return out
+}
+
+// withTasks reads the tasks of leased jobs. A job whose task was deleted while
+// an attempt ran, and that was handed back since, ends here.
+func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, error) {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].TaskID
+	}
+	tasks, err := c.tasksByID(ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var gone []ending
+	kept := rows[:0]
+	for _, j := range rows {
+		if _, ok := tasks[j.TaskID]; ok {
+			kept = append(kept, j)
+			continue
+		}
+		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
+	}
+	if len(gone) == 0 {
+		return kept, tasks, nil
+	}
+	left := make([]int64, len(gone))
+	for i, e := range gone {
+		left[i] = e.row.ID
+	}
+	if err := c.sql.Unpack(c.ctx, c.tx, Packed{Jobs: left}); err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
+		return nil, nil, err
+	}
+	return kept, tasks, c.end(gone, true)
+}
