@@ -126,7 +126,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Jobs(ctx, belfry.JobFilter{States: belfry.JobStates[:4]})
 			return err
 		}},
-		{"finish a pack", []string{"jobs_pkey", "Full Join"}, func() error {
+		{"finish a pack", []string{"jobs_pkey", "Full Join", "Hash Cond: (gone.id = t.job_id)"}, func() error {
 			var fs []belfry.Finish
 			for _, j := range held {
 				fs = append(fs, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK})

@@ -142,7 +142,9 @@ func unless[T comparable](v T) *T {
 // What ended is added to done.
 //
 // A full join is the one way to say that neither side is to be walked for each
-// row of the other: the planner takes both for ten rows.
+// row of the other: the planner takes both for ten rows. It hashes the side that
+// it takes for the smaller one. Conditions that always hold make that the batch,
+// whose rows are narrow, and not the jobs, all of which would be copied once more.
 func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccesses, now int64, done []store.Succeeded) ([]store.Succeeded, error) {
 	oldest := p.rows[0].Lease
 	for _, r := range p.rows {
@@ -158,7 +160,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 			'ok', coalesce((select s.name from sessions s where s.id = $2), ''),
 			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, coalesce(t.signal, ''), coalesce(t.log_cut, 0), infra
 		from gone
-		full join `+from+` on t.job_id = gone.id
+		full join (select * from `+from+` where t.job_id > 0 and t.lease > 0 and t.claimed_at > 0) as t on t.job_id = gone.id
 		where coalesce(gone.id, 0) > 0
 		returning id, queue`, append([]any{now, p.session, oldest}, args...)...)
 	if err != nil {
