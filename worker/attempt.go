@@ -25,18 +25,18 @@ type attempt struct {
 	slot  *slot // while it runs
 }
 
-func newAttempt(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) *attempt {
-	a := &attempt{lane: l, arrived: arrived}
+// begin makes an attempt of a leased job, which is the attempt's from then on.
+func (a *attempt) begin(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) {
+	a.lane, a.arrived = l, arrived
 	task := j.Task
 	if task == nil { // from a broker that somebody else wrote
 		task = new(belfry.Task)
 	}
 	a.log.open(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(task))
-	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = j.Job, task, number, l.life.session.ID
+	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, task, number, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.log, a.run.settled, a.run.lost = &a.log, &a.settled, l.life.gone.Done()
-	return a
 }
 
 // cancel ends the attempt, or keeps it from starting.
@@ -83,7 +83,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 	a.note(func(s *Spool) error { return s.begin(a.lane.life.session.ID, a.run.Ref()) })
 	begun := time.Now()
 	a.in(s)
-	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f belfry.Finish, cause error, left bool) {
+	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f belfry.Finish, cause error, now time.Time, left bool) {
 		if left {
 			w.log.Warn("handler ignored the end of its context and was left behind",
 				"job", f.JobID, "task", a.run.Job.Task, "cause", cause)
@@ -92,7 +92,6 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 		}
 		f, report := conclude(f, cause, a.run.Timeout())
 		f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
-		now := time.Now()
 		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
 		a.left.Store(left)
 		done(a, f, now, report && !a.lane.life.lost())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -11,8 +12,67 @@ import (
 
 type runKey struct{}
 
-func withRun(ctx context.Context, r *Run) context.Context {
-	return context.WithValue(ctx, runKey{}, r)
+// attemptContext is the context of an attempt: below its slot's, with a deadline.
+// What that takes, a timer and a place in the list of whom the slot's end
+// concerns, is made when somebody asks the context for anything but its run.
+// Many a short handler never does.
+type attemptContext struct {
+	parent   context.Context
+	deadline time.Time
+	run      *Run
+
+	mu   sync.Mutex
+	made context.Context
+	stop context.CancelFunc
+	over bool
+}
+
+func (c *attemptContext) real() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		parent := c.parent
+		if !time.Now().Before(c.deadline) { // which came first, whatever has ended behind it
+			parent = context.WithoutCancel(parent)
+		}
+		c.made, c.stop = context.WithDeadlineCause(parent, c.deadline, ErrTimeout)
+		if c.over {
+			c.stop()
+		}
+	}
+	return c.made
+}
+
+func (c *attemptContext) Deadline() (time.Time, bool) { return c.real().Deadline() }
+func (c *attemptContext) Done() <-chan struct{}       { return c.real().Done() }
+func (c *attemptContext) Err() error                  { return c.real().Err() }
+
+func (c *attemptContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c.run
+	}
+	return c.real().Value(key)
+}
+
+// cause is why it has ended by now, if it has.
+func (c *attemptContext) cause(now time.Time) error {
+	c.mu.Lock()
+	lasts := c.made == nil && c.parent.Err() == nil && now.Before(c.deadline)
+	c.mu.Unlock()
+	if lasts {
+		return nil
+	}
+	return context.Cause(c.real())
+}
+
+// end is for when the attempt is over.
+func (c *attemptContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	if c.stop != nil {
+		c.stop()
+	}
 }
 
 func runFrom(ctx context.Context) (*Run, bool) {
@@ -26,7 +86,7 @@ func JobFrom(ctx context.Context) (belfry.Job, bool) {
 	if !ok {
 		return belfry.Job{}, false
 	}
-	return r.Job, true
+	return *r.Job, true
 }
 
 // Logger writes into the log of the attempt that runs under this context.

@@ -31,7 +31,7 @@ func Direct(ctx context.Context, executors map[belfry.Kind]Executor, task belfry
 	defer context.AfterFunc(ctx, func() { cancel(ErrCanceled) })()
 	patience := defaultPatience + killGrace(&task)
 	concluded := make(chan belfry.Finish, 1)
-	go newSlot(own).execute(ex, r, now, patience, func(f belfry.Finish, cause error, _ bool) {
+	go newSlot(own).execute(ex, r, now, patience, func(f belfry.Finish, cause error, _ time.Time, _ bool) {
 		f, _ = conclude(f, cause, r.Timeout())
 		concluded <- f
 	}, func(belfry.Finish) {})

@@ -41,7 +41,7 @@ var (
 // The writers are safe for concurrent use, never fail, and ignore what comes
 // after the attempt has ended.
 type Run struct {
-	Job     belfry.Job
+	Job     *belfry.Job  // as it stood at the claim: not to be changed
 	Task    *belfry.Task // shared by the jobs of a claim: not to be changed
 	Lease   int64
 	Session string // of the worker
@@ -64,7 +64,7 @@ type Run struct {
 
 func newRun(job belfry.Job, task belfry.Task, stdout, stderr, log io.Writer) *Run {
 	return &Run{
-		Job: job, Task: &task,
+		Job: &job, Task: &task,
 		Stdout: stdout, Stderr: stderr, Log: log,
 		log:     noLog{},
 		settled: new(atomic.Bool),

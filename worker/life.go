@@ -221,10 +221,11 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 	if len(l.held) == 0 {
 		signal(l.busy)
 	}
-	attempts := make([]*attempt, len(c.Jobs))
+	all, attempts := make([]attempt, len(c.Jobs)), make([]*attempt, len(c.Jobs)) // the memory of a claim in one piece
 	for i := range c.Jobs {
-		attempts[i] = newAttempt(lane, &c.Jobs[i], c.Lease, now)
-		l.held[attempts[i].run.Ref()] = attempts[i]
+		attempts[i] = &all[i]
+		all[i].begin(lane, &c.Jobs[i], c.Lease, now)
+		l.held[all[i].run.Ref()] = &all[i]
 	}
 	return attempts
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// slot runs attempts, one after the other. They share a context until it is
-// canceled, and a timer: made anew for each attempt, these were half of what a
-// short one cost.
+// slot runs attempts, one after the other. Above their contexts is one that they
+// share until it is canceled, and so is a timer: made anew for each attempt, these
+// were half of what a short one cost.
 type slot struct {
 	parent context.Context
-	ctx    context.Context // of attempts; one with a deadline is below it for each
+	ctx    context.Context // above those of attempts
 	cancel context.CancelCauseFunc
 	timer  *time.Timer // for leaving
 	unwait func() bool // for the end of ctx
 
 	mu       sync.Mutex
+	attempt  *attemptContext
 	leave    func()    // the attempt that runs behind
 	leaveAt  time.Time // when it is time
 	rings    time.Time // when the timer does, or has; zero: it is not set
@@ -61,16 +62,17 @@ func (s *slot) close() {
 // passed, that the attempt was left behind. It returns when the executor does,
 // and says whether it was in time; one that was not gave its own answer to late,
 // and its slot is of no more use.
-func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f belfry.Finish, cause error, left bool), late func(belfry.Finish)) (inTime bool) {
-	deadline := now.Add(r.Timeout())
-	ctx, stop := context.WithDeadlineCause(s.ctx, deadline, ErrTimeout)
-	defer stop()
-	s.begin(deadline, patience, func() {
-		answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), context.Cause(ctx), true)
+func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f belfry.Finish, cause error, now time.Time, left bool), late func(belfry.Finish)) (inTime bool) {
+	ctx := &attemptContext{parent: s.ctx, deadline: now.Add(r.Timeout()), run: r}
+	defer ctx.end()
+	s.begin(ctx, patience, func() {
+		now := time.Now()
+		answer(r.Failed("did not stop within %s of being told to, and was left behind", belfry.Duration(patience)), ctx.cause(now), now, true)
 	})
-	runGuarded(withRun(ctx, r), ex, r, func(f belfry.Finish) {
+	runGuarded(ctx, ex, r, func(f belfry.Finish) {
 		if inTime = s.end(); inTime {
-			answer(f, context.Cause(ctx), false)
+			now := time.Now()
+			answer(f, ctx.cause(now), now, false)
 		} else {
 			late(f)
 		}
@@ -78,9 +80,9 @@ func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duratio
 	return inTime
 }
 
-func (s *slot) begin(deadline time.Time, patience time.Duration, leave func()) {
+func (s *slot) begin(ctx *attemptContext, patience time.Duration, leave func()) {
 	s.mu.Lock()
-	s.leave, s.patience, s.leaveAt = leave, patience, deadline.Add(patience)
+	s.attempt, s.leave, s.patience, s.leaveAt = ctx, leave, patience, ctx.deadline.Add(patience)
 	s.set()
 	s.mu.Unlock()
 	if s.ctx.Err() != nil { // before there was anybody to hurry
@@ -92,7 +94,7 @@ func (s *slot) begin(deadline time.Time, patience time.Duration, leave func()) {
 func (s *slot) end() (inTime bool) {
 	s.mu.Lock()
 	inTime = s.leave != nil
-	s.leave = nil
+	s.attempt, s.leave = nil, nil
 	s.mu.Unlock()
 	return inTime
 }
@@ -111,7 +113,11 @@ func (s *slot) set() {
 func (s *slot) hurry(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := time.Now().Add(s.patience); s.ctx == ctx && s.leave != nil && at.Before(s.leaveAt) {
+	if s.ctx != ctx || s.leave == nil {
+		return
+	}
+	_ = s.attempt.real() // which keeps what was first: this end, or its time
+	if at := time.Now().Add(s.patience); at.Before(s.leaveAt) {
 		s.leaveAt = at
 		s.set()
 	}
@@ -128,7 +134,7 @@ func (s *slot) overdue() {
 		leave = nil
 		s.set()
 	default:
-		s.leave = nil
+		s.attempt, s.leave = nil, nil
 	}
 	s.mu.Unlock()
 	if leave != nil {

@@ -22,7 +22,7 @@ func (f run) Execute(ctx context.Context, r *Run) belfry.Finish {
 // left behind.
 func inSlot(s *slot, timeout, patience time.Duration, f run) (cause error, left bool) {
 	r := newRun(belfry.Job{Timeout: belfry.Duration(timeout)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
-	s.execute(f, r, time.Now(), patience, func(_ belfry.Finish, why error, behind bool) { cause, left = why, behind }, func(belfry.Finish) {})
+	s.execute(f, r, time.Now(), patience, func(_ belfry.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind }, func(belfry.Finish) {})
 	return cause, left
 }
 
@@ -69,7 +69,7 @@ func TestPatienceBeginsWithTheEndOfTheContext(t *testing.T) {
 				left := make(chan time.Duration, 1)
 				r := newRun(belfry.Job{Timeout: belfry.Duration(10 * time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
 				inTime := s.execute(run(func(context.Context) { c.end(s, end); time.Sleep(time.Hour) }), r, time.Now(), time.Minute,
-					func(belfry.Finish, error, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+					func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
 				if took := <-left; inTime || took != c.want {
 					t.Errorf("left behind after %s (in time: %t), want %s", took, inTime, c.want)
 				}
@@ -88,7 +88,7 @@ func TestASlotWhoseContextHasEndedIsPatientNoLongerThanItSays(t *testing.T) {
 		left := make(chan time.Duration, 1)
 		r := newRun(belfry.Job{Timeout: belfry.Duration(time.Hour)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
 		s.execute(run(func(context.Context) { time.Sleep(2 * time.Hour) }), r, time.Now(), time.Minute,
-			func(belfry.Finish, error, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+			func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
 		if took := <-left; took != time.Minute {
 			t.Errorf("left behind after %s, want a minute", took)
 		}
@@ -114,7 +114,7 @@ func TestATimerThatRingsForAnAttemptBeforeIsSetForTheNext(t *testing.T) {
 		left := make(chan time.Duration, 1)
 		r := newRun(belfry.Job{Timeout: belfry.Duration(10 * time.Minute)}, belfry.Task{}, io.Discard, io.Discard, io.Discard)
 		s.execute(run(func(context.Context) { time.Sleep(time.Hour) }), r, begun, time.Minute,
-			func(belfry.Finish, error, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
+			func(belfry.Finish, error, time.Time, bool) { left <- time.Since(begun) }, func(belfry.Finish) {})
 		if took := <-left; took != 11*time.Minute {
 			t.Errorf("left behind after %s, want 11 minutes", took)
 		}

@@ -16,7 +16,7 @@ import (
 
 func run(t *testing.T, g belfry.PageCheck, trigger belfry.Trigger) *worker.Run {
 	t.Helper()
-	return &worker.Run{Job: belfry.Job{ID: 1, Trigger: trigger}, Task: new(task(g)), Lease: 2, Log: io.Discard}
+	return &worker.Run{Job: &belfry.Job{ID: 1, Trigger: trigger}, Task: new(task(g)), Lease: 2, Log: io.Discard}
 }
 
 func TestACheckEndsWithWhatItSaw(t *testing.T) {

@@ -36,7 +36,7 @@ func together(t *testing.T, addresses []string) (ex *probe.Executor, cancel, don
 func run(task belfry.Task, trigger belfry.Trigger) *worker.Run {
 	task.Name = "a"
 	task = task.WithDefaults()
-	return &worker.Run{Task: &task, Job: belfry.Job{ID: 7, Kind: task.Kind, Trigger: trigger, Attempt: 1}, Lease: 3, Log: io.Discard}
+	return &worker.Run{Task: &task, Job: &belfry.Job{ID: 7, Kind: task.Kind, Trigger: trigger, Attempt: 1}, Lease: 3, Log: io.Discard}
 }
 
 func TestACheckReportsWhatItSawAndHasSucceeded(t *testing.T) {

@@ -160,7 +160,7 @@ func passedOn() (env []string) {
 // shares the state folder. Where programs are not kept apart from it, nothing is
 // cached, and this only finds out that the artifact can be had.
 func (e *Executor) Prefetch(ctx context.Context, j belfry.LeasedJob) error {
-	r := &worker.Run{Job: j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
+	r := &worker.Run{Job: &j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
 	if err := e.accepts(r); err != nil {
 		return err
 	}
