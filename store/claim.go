@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -278,19 +277,34 @@ func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
 	return min(n, q.GlobalLimit-int(running)), err
 }
 
-// rowPool keeps the room in which claims read jobs: half of the memory that a
-// large claim uses up.
-type rowPool struct{ pool sync.Pool }
+// rowPool keeps the room in which large claims read jobs: half of the memory
+// that they use up. What the garbage collector empties, as it does a [sync.Pool],
+// would be made anew many times a second.
+type rowPool chan []jobRow
 
-func (p *rowPool) take(n int) []jobRow {
-	if rows, ok := p.pool.Get().(*[]jobRow); ok && cap(*rows) >= n {
-		return (*rows)[:0]
+// spareRows are for two claims under way.
+const spareRows = 2
+
+func (p rowPool) take(n int) []jobRow {
+	if n < likeFrom {
+		return make([]jobRow, 0, n)
 	}
-	return make([]jobRow, 0, min(n, belfry.MaxBatch))
+	select {
+	case rows := <-p:
+		return rows
+	default:
+		return make([]jobRow, 0, belfry.MaxBatch)
+	}
 }
 
 // giveBack is for rows that nobody looks at any more.
-func (p *rowPool) giveBack(rows []jobRow) {
+func (p rowPool) giveBack(rows []jobRow) {
+	if cap(rows) < belfry.MaxBatch {
+		return
+	}
 	clear(rows)
-	p.pool.Put(&rows)
+	select {
+	case p <- rows[:0]:
+	default:
+	}
 }

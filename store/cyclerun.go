@@ -18,7 +18,7 @@ const cycleBatch = 50
 func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *change) error {
 		out = belfry.Promoted{Now: c.now}
-		rows, err := collect(ctx, c.tx, scanReady(), selectReady+`
+		rows, err := collectInto(ctx, c.tx, nil, scanReady(), selectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from queues where paused_at > 0)
 			order by ready_at
 			limit $1 + 0`+s.sql.SkipLocked("jobs"), cycleBatch)

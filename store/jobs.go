@@ -68,22 +68,23 @@ func scanJob(rows Rows) (j jobRow, err error) {
 
 // scanReady scans ready jobs, and more columns behind those of each. A claim
 // reads many, so all rows go through the same places.
-func scanReady(more ...any) func(Rows) (jobRow, error) {
+func scanReady(more ...any) func(Rows, *jobRow) error {
 	var j jobRow
 	var t jobTexts
 	var numbers *string
 	places := append([]any{&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority,
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID,
 		&t.dueAt, &t.createdAt, &j.MaxAttempts, &t.timeout, &t.activeKey, &j.Key, &j.readyAt, &numbers}, more...)
-	return func(rows Rows) (jobRow, error) {
+	return func(rows Rows, row *jobRow) error {
 		j, t, numbers = jobRow{}, jobTexts{}, nil
 		err := rows.Scan(places...)
 		if err == nil && numbers != nil {
 			err = t.count(&j, *numbers)
 		}
-		j.State = belfry.JobReady
-		t.complete(&j)
-		return j, err
+		*row = j
+		row.State = belfry.JobReady
+		t.complete(row)
+		return err
 	}
 }
 

@@ -78,20 +78,20 @@ func selectLike(like *jobRow, args []any) (string, []any) {
 
 // scanLike scans what selectLike reads, and more columns behind those of each.
 // Of a job that differs that is only its id, and [change.others] has to follow.
-func scanLike(like *jobRow, differ *[]int64, more ...any) func(Rows) (jobRow, error) {
-	var j jobRow
+func scanLike(like *jobRow, differ *[]int64, more ...any) func(Rows, *jobRow) error {
 	var input *string
-	var dueAt, createdAt, same int64
-	places := append([]any{&j.ID, &input, &dueAt, &createdAt, &j.readyAt, &same, new(int64)}, more...)
-	return func(rows Rows) (jobRow, error) {
-		j, input = *like, nil
+	var id, dueAt, createdAt, readyAt, same int64
+	places := append([]any{&id, &input, &dueAt, &createdAt, &readyAt, &same, new(int64)}, more...)
+	return func(rows Rows, j *jobRow) error {
+		input = nil
 		err := rows.Scan(places...)
-		j.State, j.Input, j.Tags = belfry.JobReady, rawJSON(input), slices.Clone(like.Tags)
-		j.DueAt, j.CreatedAt = instant(dueAt), instant(createdAt)
+		*j = *like
+		j.ID, j.State, j.Input, j.Tags = id, belfry.JobReady, rawJSON(input), slices.Clone(like.Tags)
+		j.DueAt, j.CreatedAt, j.readyAt = instant(dueAt), instant(createdAt), readyAt
 		if same < 2 {
-			*differ = append(*differ, j.ID)
+			*differ = append(*differ, id)
 		}
-		return j, err
+		return err
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *change) others(rows []jobRow, differ []int64) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	others, err := collect(c.ctx, c.tx, scanReady(), selectReady+` where `+c.sql.In("id", 1), c.sql.List(differ))
+	others, err := collectInto(c.ctx, c.tx, nil, scanReady(), selectReady+` where `+c.sql.In("id", 1), c.sql.List(differ))
 	byID := make(map[int64]int, len(others))
 	for i := range others {
 		byID[others[i].ID] = i

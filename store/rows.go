@@ -94,22 +94,24 @@ func text(v any) string {
 
 // collect reads all rows of an answer.
 func collect[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
-	return collectInto(ctx, tx, nil, scan, query, args...)
+	return collectInto(ctx, tx, nil, func(rows Rows, v *T) (err error) {
+		*v, err = scan(rows)
+		return err
+	}, query, args...)
 }
 
-// collectInto is collect behind what is there.
-func collectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
+// collectInto is collect behind what is there, each where it stays.
+func collectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows, *T) error, query string, args ...any) ([]T, error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
+		all = append(all, *new(T))
+		if err := scan(rows, &all[len(all)-1]); err != nil {
 			return nil, fmt.Errorf("scan: %w\n%s", err, query)
 		}
-		all = append(all, v)
 	}
 	return all, rows.Err()
 }

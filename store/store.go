@@ -151,7 +151,7 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far)}
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows)}
 	s.hearing.since = s.processNow()
 	return s
 }

@@ -186,7 +186,7 @@ func (c *change) claimGood(w belfry.WorkerState, good map[int64]presented) (belf
 	}
 	cond := c.runnableBy(w, met)
 	cond.and(c.sql.In("id", len(cond.args)+1), c.sql.List(ids))
-	found, err := collect(c.ctx, c.tx, scanReady(), selectReady+`
+	found, err := collectInto(c.ctx, c.tx, nil, scanReady(), selectReady+`
 		where state = 'ready' and `+c.s.unleased()+` and `+cond.sql()+`
 		order by priority desc, ready_at, id
 		limit `+strconv.Itoa(len(ids))+c.sql.SkipLocked("jobs"), cond.args...)
