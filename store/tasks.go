@@ -83,9 +83,12 @@ func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]be
 }
 
 func unique[T comparable](all []T) []T {
-	seen := make(map[T]bool, len(all))
+	seen := map[T]bool{}
 	var out []T
-	for _, v := range all {
+	for i, v := range all {
+		if i > 0 && v == all[i-1] { // as in most lists
+			continue
+		}
 		if !seen[v] {
 			seen[v] = true
 			out = append(out, v)

@@ -14,11 +14,14 @@ import (
 // answer to its result.
 type attempt struct {
 	run     Run
+	of      *claim
 	lane    *lane
 	arrived time.Time
 	log     attemptLog
 	settled atomic.Bool
 	left    atomic.Bool // behind, with its goroutine
+
+	released bool // guarded by the life's mu: it is held no more
 
 	mu    sync.Mutex
 	cause error // it was told to end
@@ -26,14 +29,14 @@ type attempt struct {
 }
 
 // begin makes an attempt of a leased job, which is the attempt's from then on.
-func (a *attempt) begin(l *lane, j *belfry.LeasedJob, number int64, arrived time.Time) {
-	a.lane, a.arrived = l, arrived
+func (a *attempt) begin(l *lane, of *claim, j *belfry.LeasedJob, arrived time.Time) {
+	a.lane, a.of, a.arrived = l, of, arrived
 	task := j.Task
 	if task == nil { // from a broker that somebody else wrote
 		task = new(belfry.Task)
 	}
-	a.log.open(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: number}, outputLimit(task))
-	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, task, number, l.life.session.ID
+	a.log.open(l.life.worker.ship, l.life.session.ID, belfry.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(task))
+	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, task, of.lease, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
 	a.run.log, a.run.settled, a.run.lost = &a.log, &a.settled, l.life.gone.Done()

@@ -35,7 +35,15 @@ type life struct {
 	claims  patience.Outage // guarded by mu
 
 	mu   sync.Mutex
-	held map[belfry.Ref]*attempt
+	held map[*claim]bool
+}
+
+// claim is the attempts of one claim. They come together and share their
+// memory, and are looked for one by one only when somebody cancels.
+type claim struct {
+	lease    int64
+	attempts []attempt
+	held     int // of them
 }
 
 // open begins a session. The lease counts from before the call.
@@ -47,7 +55,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{worker: w, session: s, held: map[belfry.Ref]*attempt{}, busy: make(chan struct{}, 1)}
+	l := &life{worker: w, session: s, held: map[*claim]bool{}, busy: make(chan struct{}, 1)}
 	l.claims = patience.Outage{Log: w.log, What: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
@@ -221,11 +229,12 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 	if len(l.held) == 0 {
 		signal(l.busy)
 	}
-	all, attempts := make([]attempt, len(c.Jobs)), make([]*attempt, len(c.Jobs)) // the memory of a claim in one piece
+	all := &claim{lease: c.Lease, attempts: make([]attempt, len(c.Jobs)), held: len(c.Jobs)}
+	l.held[all] = true
+	attempts := make([]*attempt, len(c.Jobs))
 	for i := range c.Jobs {
-		attempts[i] = &all[i]
-		all[i].begin(lane, &c.Jobs[i], c.Lease, now)
-		l.held[all[i].run.Ref()] = &all[i]
+		attempts[i] = &all.attempts[i]
+		attempts[i].begin(lane, all, &c.Jobs[i], now)
 	}
 	return attempts
 }
@@ -248,21 +257,36 @@ func (l *life) decline(c belfry.Claim) {
 // release forgets an attempt whose result was answered, or is not wanted.
 func (l *life) release(a *attempt) {
 	l.mu.Lock()
-	delete(l.held, a.run.Ref())
+	if !a.released {
+		a.released = true
+		if a.of.held--; a.of.held == 0 {
+			delete(l.held, a.of)
+		}
+	}
 	l.mu.Unlock()
 	a.lane.count(-1)
 }
 
-func (l *life) holding() int {
+func (l *life) holding() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.held)
+	for c := range l.held {
+		n += c.held
+	}
+	return n
 }
 
-func (l *life) refs() []belfry.Ref {
+func (l *life) refs() (all []belfry.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.held))
+	for c := range l.held {
+		for i := range c.attempts {
+			if a := &c.attempts[i]; !a.released {
+				all = append(all, a.run.Ref())
+			}
+		}
+	}
+	return all
 }
 
 // cancel ends attempts that were asked to end.
@@ -270,9 +294,24 @@ func (l *life) cancel(refs []belfry.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ref := range refs {
-		if a := l.held[ref]; a != nil {
+		if a := l.find(ref); a != nil {
 			a.cancel(ErrCanceled)
 			signal(a.lane.wake)
 		}
 	}
+}
+
+// find needs the lock.
+func (l *life) find(ref belfry.Ref) *attempt {
+	for c := range l.held {
+		if c.lease != ref.Lease {
+			continue
+		}
+		for i := range c.attempts {
+			if a := &c.attempts[i]; a.run.Job.ID == ref.JobID && !a.released {
+				return a
+			}
+		}
+	}
+	return nil
 }

@@ -167,13 +167,15 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 		return nil, err
 	}
 	defer res.Close()
-	s := store.Succeeded{Trigger: belfry.TriggerEnqueue}
+	s, at := store.Succeeded{Trigger: belfry.TriggerEnqueue}, -1
 	for res.Next() {
 		if err := res.Scan(&s.Ref.JobID, &s.Queue); err != nil {
 			return nil, err
 		}
-		i, _ := slices.BinarySearchFunc(p.rows, s.Ref.JobID, func(r packedSuccess, id int64) int { return cmp.Compare(r.JobID, id) })
-		s.Ref.Lease, s.ClaimedAt = p.rows[i].Lease, p.rows[i].ClaimedAt
+		if at++; at >= len(p.rows) || p.rows[at].JobID != s.Ref.JobID { // unless they come in the order of the batch
+			at, _ = slices.BinarySearchFunc(p.rows, s.Ref.JobID, func(r packedSuccess, id int64) int { return cmp.Compare(r.JobID, id) })
+		}
+		s.Ref.Lease, s.ClaimedAt = p.rows[at].Lease, p.rows[at].ClaimedAt
 		done = append(done, s)
 	}
 	return done, res.Err()
