@@ -47,7 +47,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		}
 	}
 	for i, j := range rows {
-		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Job))
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Timeout))
 	}
 	from, args := spread(c.sql, 4, leases)
 	n, err := c.tx.Exec(c.ctx, `
@@ -169,8 +169,8 @@ func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Ta
 	return lastQuery{c.tx, last}, &t, nil
 }
 
-func (c *change) deadline(j belfry.Job) time.Time {
-	return c.now.Add(j.Timeout.D() + belfry.DeadlineGrace)
+func (c *change) deadline(timeout belfry.Duration) time.Time {
+	return c.now.Add(timeout.D() + belfry.DeadlineGrace)
 }
 
 // leased is the answer to a claim: jobs that have their lease.
@@ -188,16 +188,17 @@ func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belf
 
 // handOut asks for nothing any more.
 func (c *change) handOut(w belfry.WorkerState, number int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
-	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, 0, len(rows))}
+	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, len(rows))}
 	shared := make(map[int64]*belfry.Task, len(tasks))
 	for id, t := range tasks {
 		shared[id] = &t
 	}
 	for i := range rows {
-		j := &rows[i].Job
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(*j)
+		l := &out.Jobs[i]
+		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
+		j := &l.Job
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(j.Timeout)
 		j.Attempt++
-		out.Jobs = append(out.Jobs, belfry.LeasedJob{Job: *j, Task: shared[rows[i].TaskID], Secrets: secrets[j.ID]})
 	}
 	c.wake(topicJobs)
 	return out
@@ -210,9 +211,13 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 	for i := range rows {
 		ids[i] = rows[i].TaskID
 	}
+	ids = unique(ids)
 	tasks, err := c.tasksByID(ids)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(tasks) == len(ids) {
+		return rows, tasks, nil
 	}
 	var gone []ending
 	kept := rows[:0]
@@ -222,9 +227,6 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 			continue
 		}
 		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
-	}
-	if len(gone) == 0 {
-		return kept, tasks, nil
 	}
 	left := make([]int64, len(gone))
 	for i, e := range gone {

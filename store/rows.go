@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -108,7 +109,7 @@ func collectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows, *T)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		all = append(all, *new(T))
+		all = slices.Grow(all, 1)[:len(all)+1] // scan writes all of it
 		if err := scan(rows, &all[len(all)-1]); err != nil {
 			return nil, fmt.Errorf("scan: %w\n%s", err, query)
 		}
