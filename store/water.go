@@ -219,13 +219,18 @@ func (c *change) parts(p picking, like *jobRow) (parts []Part, args []any) {
 	args = append(slices.Clone(p.cond.args), p.n)
 	if p.marked {
 		args = append(args, p.from.priority, p.from.readyAt, p.from.id)
+	} else {
+		args = append(args, micros(c.now))
 	}
 	columns := selectReady
 	if like != nil {
 		columns, args = selectLike(like, args)
 	}
 	if !p.marked {
-		return []Part{{"everywhere", c.part(columns, p, c.s.unleased(), "", limit)}}, args
+		// What was claimed just now is most of what it steps over. To look for each of
+		// these in its pack took 30 us, and 40 ms for a claim of a thousand.
+		recent := c.sql.UnpackedSince("id", placeholder(next+1))
+		return []Part{{"everywhere", c.part(columns, p, c.s.unleased()+recent, "", limit)}}, args
 	}
 	higher, same, lower := ranges(next + 1)
 	unleased := ownLeaseless

@@ -91,7 +91,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Delay: 1e6}})
 			return err
 		}},
-		{"claim, and behind the mark", []string{"jobs_ready"}, func() error {
+		{"claim, and behind the mark", []string{"jobs_ready", "hashed SubPlan"}, func() error {
 			for _, queue := range []string{"spread", "spread", "default", "default"} {
 				c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{queue: 10}})
 				if err != nil {
