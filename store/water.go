@@ -127,10 +127,12 @@ type picking struct {
 	key    waterKey
 	from   mark
 	marked bool
-	// hopeful does not look into packs for what comes behind the mark, if that is
-	// the place of the last job that was claimed: as good as none of these jobs is
-	// in one. What is picked is looked at again. A mark that lags behind the last
-	// claim, because of a transaction that stays open, has those in packs behind it.
+	// hopeful does not look for the leases of what comes behind the mark, if that is
+	// the place of the last job that was claimed: as good as none of these jobs has
+	// one. What is picked is looked at again. Few jobs may all be claimed by others
+	// and not in packs, so a small claim leaves out no more than the packs. A mark that
+	// lags behind the last claim, because of a transaction that stays open, has leased
+	// jobs behind it.
 	hopeful bool
 	begun   time.Time
 	trip    time.Duration // to the database, before it looks
@@ -234,8 +236,11 @@ func (c *change) parts(p picking, like *jobRow) (parts []Part, args []any) {
 	}
 	higher, same, lower := ranges(next + 1)
 	unleased := ownLeaseless
-	if !p.hopeful { // what is ready since the mark cannot have been claimed before it
+	switch {
+	case !p.hopeful: // what is ready since the mark cannot have been claimed before it
 		unleased += c.sql.UnpackedSince("id", placeholder(next+2))
+	case p.n >= c.s.opt.PackFrom: // the few that somebody else claimed apart are left out by the second look, all together
+		unleased = "true"
 	}
 	return []Part{
 		{"higher", c.part(columns, p, c.s.unleased(), higher, limit)},

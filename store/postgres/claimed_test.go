@@ -2,9 +2,11 @@ package postgres_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
 )
@@ -60,5 +62,50 @@ func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 	}
 	if n := number(t, st, "select count(*) from attempts where outcome = 'handed_back'"); n != 1 {
 		t.Errorf("%d attempts were handed back, want 1", n)
+	}
+}
+
+// A large claim does not look for leases behind its mark before it picks, and
+// leaves out afterwards what others have claimed there, few at a time or many.
+func TestALargeClaimLeavesOutWhatOthersClaimedBehindItsMark(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	here, there := openAt(t, dsn, postgres.Options{}), openAt(t, dsn, postgres.Options{})
+	if _, err := here.Enqueue(t.Context(), slices.Repeat([]belfry.NewJob{{Task: "t", Kind: belfry.KindFunc}}, 400)); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	claimer := func(st *store.Store) func(n int) int {
+		s, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(n int) int {
+			c, err := st.Claim(t.Context(), belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range c.Jobs {
+				if seen[j.Job.ID] {
+					t.Errorf("job %d was claimed twice", j.Job.ID)
+				}
+				seen[j.Job.ID] = true
+			}
+			return len(c.Jobs)
+		}
+	}
+	a, b := claimer(here), claimer(there)
+	a(50)
+	a(50) // by now it knows which transactions have ended, and its mark is where it stopped
+	b(20) // a row of leases each, behind that
+	if got := a(100); got != 80 {
+		t.Errorf("%d jobs, want those of the next 100 that nobody has", got)
+	}
+	b(60) // in a pack
+	a(60) // where all are somebody's it looks a second time
+	for a(100)+b(7) > 0 {
+	}
+	if len(seen) != 400 {
+		t.Errorf("%d jobs were claimed, want 400", len(seen))
 	}
 }
