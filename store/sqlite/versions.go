@@ -19,13 +19,22 @@ type versions struct {
 // remembered are those tables, as words of a statement.
 var remembered = regexp.MustCompile(`\b(tasks|queues|sessions)\b`)
 
+// How a statement that writes elsewhere reads one of them. That is all which is
+// known to be no write: what is missing here costs a look, and what is too much
+// would leave an old row in use.
+var (
+	removes = regexp.MustCompile(`(?i)\bdelete\s+from\b`)
+	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+(tasks|queues|sessions)\b`)
+)
+
 // written are the tables of those that a statement may write to. One that names
-// a table and does not only read is taken to write to it.
+// a table is taken to write to it, unless it only reads there.
 func written(query string) []string {
 	if reads(query) {
 		return nil
 	}
-	return remembered.FindAllString(query, -1)
+	query = removes.ReplaceAllString(query, "delete")
+	return remembered.FindAllString(looksAt.ReplaceAllString(query, "$1"), -1)
 }
 
 func (v *versions) version(table string) int64 { return v.all + v.of[table] }
