@@ -14,7 +14,7 @@ import (
 // answer to its result.
 type attempt struct {
 	run     Run
-	of      *claim
+	of      *piece
 	lane    *lane
 	arrived time.Time
 	log     attemptLog
@@ -29,7 +29,7 @@ type attempt struct {
 }
 
 // begin makes an attempt of a leased job, which is the attempt's from then on.
-func (a *attempt) begin(l *lane, of *claim, j *belfry.LeasedJob, arrived time.Time) {
+func (a *attempt) begin(l *lane, of *piece, j *belfry.LeasedJob, arrived time.Time) {
 	a.lane, a.of, a.arrived = l, of, arrived
 	task := j.Task
 	if task == nil { // from a broker that somebody else wrote

@@ -20,7 +20,6 @@ func TestWhyAContextThatNobodyLookedAtHasEnded(t *testing.T) {
 	}{
 		"it has not":            {func(*slot, context.CancelCauseFunc) { time.Sleep(59 * time.Second) }, nil},
 		"its time":              {func(*slot, context.CancelCauseFunc) { time.Sleep(61 * time.Second) }, ErrTimeout},
-		"just its time":         {func(*slot, context.CancelCauseFunc) { time.Sleep(time.Minute) }, ErrTimeout},
 		"a cancel":              {func(s *slot, _ context.CancelCauseFunc) { s.cancel(ErrCanceled); time.Sleep(time.Second) }, ErrCanceled},
 		"a cancel, at the end":  {func(s *slot, _ context.CancelCauseFunc) { s.cancel(ErrCanceled) }, ErrCanceled},
 		"a cancel before time":  {func(s *slot, _ context.CancelCauseFunc) { s.cancel(ErrCanceled); time.Sleep(2 * time.Minute) }, ErrCanceled},

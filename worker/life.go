@@ -35,15 +35,7 @@ type life struct {
 	claims  patience.Outage // guarded by mu
 
 	mu   sync.Mutex
-	held map[*claim]bool
-}
-
-// claim is the attempts of one claim. They come together and share their
-// memory, and are looked for one by one only when somebody cancels.
-type claim struct {
-	lease    int64
-	attempts []attempt
-	held     int // of them
+	held map[*piece]bool
 }
 
 // open begins a session. The lease counts from before the call.
@@ -55,7 +47,7 @@ func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{worker: w, session: s, held: map[*claim]bool{}, busy: make(chan struct{}, 1)}
+	l := &life{worker: w, session: s, held: map[*piece]bool{}, busy: make(chan struct{}, 1)}
 	l.claims = patience.Outage{Log: w.log, What: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
@@ -222,19 +214,19 @@ func (l *life) hold(lane *lane, c belfry.Claim, inTime bool) []*attempt {
 		l.decline(c)
 		return nil
 	}
-	now := time.Now()
+	pieces := lane.pieces(c, time.Now())
 	l.claimed.Add(int64(len(c.Jobs)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.held) == 0 {
 		signal(l.busy)
 	}
-	all := &claim{lease: c.Lease, attempts: make([]attempt, len(c.Jobs)), held: len(c.Jobs)}
-	l.held[all] = true
-	attempts := make([]*attempt, len(c.Jobs))
-	for i := range c.Jobs {
-		attempts[i] = &all.attempts[i]
-		attempts[i].begin(lane, all, &c.Jobs[i], now)
+	attempts := make([]*attempt, 0, len(c.Jobs))
+	for _, p := range pieces {
+		l.held[p] = true
+		for i := range p.attempts {
+			attempts = append(attempts, &p.attempts[i])
+		}
 	}
 	return attempts
 }
@@ -270,8 +262,8 @@ func (l *life) release(a *attempt) {
 func (l *life) holding() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.held {
-		n += c.held
+	for p := range l.held {
+		n += p.held
 	}
 	return n
 }
@@ -279,9 +271,9 @@ func (l *life) holding() (n int) {
 func (l *life) refs() (all []belfry.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.held {
-		for i := range c.attempts {
-			if a := &c.attempts[i]; !a.released {
+	for p := range l.held {
+		for i := range p.attempts {
+			if a := &p.attempts[i]; !a.released {
 				all = append(all, a.run.Ref())
 			}
 		}
@@ -294,24 +286,14 @@ func (l *life) cancel(refs []belfry.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ref := range refs {
-		if a := l.find(ref); a != nil {
-			a.cancel(ErrCanceled)
-			signal(a.lane.wake)
-		}
-	}
-}
-
-// find needs the lock.
-func (l *life) find(ref belfry.Ref) *attempt {
-	for c := range l.held {
-		if c.lease != ref.Lease {
-			continue
-		}
-		for i := range c.attempts {
-			if a := &c.attempts[i]; a.run.Job.ID == ref.JobID && !a.released {
-				return a
+		for p := range l.held {
+			if p.lease != ref.Lease {
+				continue
+			}
+			if a := p.find(ref.JobID); a != nil {
+				a.cancel(ErrCanceled)
+				signal(a.lane.wake)
 			}
 		}
 	}
-	return nil
 }
