@@ -178,26 +178,24 @@ func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error)
 }
 
 // queueStats counts no further than the limit, so that a backlog of millions
-// costs as much as one of thousands.
+// costs as much as one of thousands. It is one question, because a connection
+// that has not been asked before plans each for longer than it takes.
 func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.QueueStats, error) {
-	stats := belfry.QueueStats{Queue: q}
-	for from, n := range map[string]*int{
-		s.readyIn(): &stats.Ready,
-		` from jobs where queue = $1 and state = 'scheduled'`:                 &stats.Scheduled,
-		` from running where (select queue from jobs where id = job_id) = $1`: &stats.Running,
-	} {
-		count, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
-			select count(*)
-			from (select 1%s limit %d) as bounded`, from, belfry.CountLimit+1), q.Name)
-		if err != nil {
-			return stats, err
-		}
-		*n = int(count)
-	}
-	oldest, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
-		select coalesce(min(due_at), 0)
-		from (select due_at%s order by priority desc, ready_at, id limit %d) as bounded`, s.readyIn(), belfry.CountLimit), q.Name)
-	stats.OldestAt = instant(oldest)
+	stats, _, err := first(ctx, tx, func(rows Rows) (stats belfry.QueueStats, err error) {
+		return stats, rows.Scan(&stats.Ready, scanTime{&stats.OldestAt}, &stats.Scheduled, &stats.Running)
+	}, fmt.Sprintf(`
+		select ready.jobs, ready.oldest, scheduled.jobs, running.jobs
+		from (
+			select count(*) as jobs, coalesce(min(due_at), 0) as oldest
+			from (select due_at%s order by priority desc, ready_at, id limit %[2]d) as bounded) as ready
+		cross join (
+			select count(*) as jobs
+			from (select 1 from jobs where queue = $1 and state = 'scheduled' limit %[2]d) as bounded) as scheduled
+		cross join (
+			select count(*) as jobs
+			from (select 1 from running where (select queue from jobs where id = job_id) = $1 limit %[2]d) as bounded) as running`,
+		s.readyIn(), belfry.CountLimit+1), q.Name)
+	stats.Queue = q
 	return stats, err
 }
 
