@@ -21,6 +21,12 @@ type Steady struct {
 	Slice   time.Duration // rates are of so long
 	Rate    float64       // jobs per second that come; 0: as many as keep Backlog waiting
 	Backlog int
+	// Burst is how long at the end of each slice as many come as keep Backlog
+	// waiting, at whatever Rate they did before, and only that is counted: hours of
+	// nothing else would fill the disk with what has ended.
+	Burst time.Duration
+	// Calm is For where nobody is in the way; 0: For.
+	Calm time.Duration
 }
 
 // Run answers the rate of results in each slice.
@@ -33,30 +39,61 @@ func (o Steady) Run(ctx context.Context, st *store.Store) (slices []float64, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, node.stop()) }()
-	producing, enough := context.WithCancel(ctx)
-	produced := make(chan error, 1)
-	if o.Rate > 0 {
-		l := startLoad(producing, st, o.Rate, newJobs)
-		go func() { <-producing.Done(); produced <- l.stop() }()
+	slice := o.counted
+	if o.Burst > 0 {
+		slice = o.bursting
 	} else {
-		go func() { produced <- o.keepUp(producing, st, counted) }()
+		stop := o.produce(ctx, st, counted)
+		defer func() { err = errors.Join(err, stop()) }()
+		pause(ctx, min(o.Slice, 2*time.Second)) // to get going
 	}
-	defer func() { enough(); err = errors.Join(err, <-produced) }()
-
-	pause(ctx, min(o.Slice, 2*time.Second)) // to get going
-	last, since := counted.n.Load(), time.Now()
-	for begun := since; time.Since(begun) < o.For && ctx.Err() == nil; {
-		pause(ctx, o.Slice)
-		n, now := counted.n.Load(), time.Now()
-		slices = append(slices, float64(n-last)/now.Sub(since).Seconds())
-		last, since = n, now
+	for begun := time.Now(); time.Since(begun) < o.For && ctx.Err() == nil; {
+		rate, err := slice(ctx, st, counted)
+		if err != nil {
+			return nil, err
+		}
+		slices = append(slices, rate)
 	}
 	return slices, ctx.Err()
 }
 
+// counted is the rate of a slice.
+func (o Steady) counted(ctx context.Context, _ *store.Store, counted *tally) (float64, error) {
+	before, begun := counted.n.Load(), time.Now()
+	pause(ctx, o.Slice)
+	return float64(counted.n.Load()-before) / time.Since(begun).Seconds(), nil
+}
+
+// bursting is the rate of a slice's burst.
+func (o Steady) bursting(ctx context.Context, st *store.Store, counted *tally) (float64, error) {
+	l := startLoad(ctx, st, o.Rate, newJobs)
+	pause(ctx, o.Slice-o.Burst)
+	if err := l.stop(); err != nil {
+		return 0, err
+	}
+	o.Rate, o.Slice = 0, o.Burst
+	stop := o.produce(ctx, st, counted)
+	rate, err := o.counted(ctx, st, counted)
+	return rate, errors.Join(err, stop())
+}
+
+// produce has jobs come until it is told to stop.
+func (o Steady) produce(ctx context.Context, st *store.Store, counted *tally) (stop func() error) {
+	if o.Rate > 0 {
+		return startLoad(ctx, st, o.Rate, newJobs).stop
+	}
+	ctx, enough := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- o.keepUp(ctx, st, counted) }()
+	return func() error {
+		enough()
+		return <-ended
+	}
+}
+
 // keepUp fills the backlog whenever half a batch has room in it.
 func (o Steady) keepUp(ctx context.Context, st *store.Store, counted *tally) error {
-	var made int64
+	made := counted.n.Load()
 	for ctx.Err() == nil {
 		free := o.Backlog - int(made-counted.n.Load())
 		if free < bulk/2 {
@@ -122,12 +159,16 @@ func (r *run) horizon(ctx context.Context) error {
 	return r.rounds(ctx, r.Slow, []*Database{r.pg}, func(d *Database) error {
 		var calm map[string]float64
 		for _, z := range r.Holds {
-			rates, err := r.steady(ctx, d, z)
+			o := r.Horizon
+			if calm == nil && o.Calm > 0 {
+				o.For = o.Calm
+			}
+			rates, err := r.steady(ctx, d, o, z)
 			if err != nil {
 				return fmt.Errorf("%s: %w", z.Name, err)
 			}
-			r.say("%s: %.0f jobs/s in slices of %s", z.Name, rates, r.Horizon.Slice)
-			name := fmt.Sprintf("steady for %s, tuned, %s: ", r.Horizon.For, z.Name)
+			r.say("%s: %.0f jobs/s in slices of %s", z.Name, rates, o.Slice)
+			name := fmt.Sprintf("steady for %s, tuned, %s: ", o.For, z.Name)
 			all := SpreadOf(rates)
 			at := map[string]float64{"median slice": all.Median, "worst slice": all.Least, "last slice": rates[len(rates)-1]}
 			if calm == nil {
@@ -145,13 +186,13 @@ func (r *run) horizon(ctx context.Context) error {
 }
 
 // steady works in a fresh database while somebody else does what z says.
-func (r *run) steady(ctx context.Context, d *Database, z Horizon) (slices []float64, err error) {
+func (r *run) steady(ctx context.Context, d *Database, o Steady, z Horizon) (slices []float64, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = s.With(ctx, store.Options{}, func(st *store.Store) error {
-		return s.Hold(ctx, z, func() error { slices, err = r.Horizon.Run(ctx, st); return err })
+		return s.Hold(ctx, z, func() error { slices, err = o.Run(ctx, st); return err })
 	})
 	return slices, errors.Join(err, s.Close())
 }

@@ -4,7 +4,7 @@
 // a table. Progress goes to standard error. It needs PostgreSQL's programs and the go command, and a quiet machine.
 //
 //	go run ./internal/bench/cmd/node -short
-//	go run ./internal/bench/cmd/node -measures horizon -horizon 1h -horizon-rate 5000
+//	go run ./internal/bench/cmd/node -measures horizon -databases postgres -horizon 1h -slice 3m -horizon-rate 5000 -horizon-burst 10s -horizon-calm 9m -horizons 2
 package main
 
 import (
@@ -65,6 +65,9 @@ func options() (bench.Options, error) {
 	flag.DurationVar(&o.Horizon.For, "horizon", o.Horizon.For, "how long work goes on beside a long transaction")
 	flag.DurationVar(&o.Horizon.Slice, "slice", o.Horizon.Slice, "over how long each of its rates is taken")
 	flag.Float64Var(&o.Horizon.Rate, "horizon-rate", o.Horizon.Rate, "jobs per second that come; 0: as many as keep a backlog")
+	flag.DurationVar(&o.Horizon.Burst, "horizon-burst", o.Horizon.Burst, "for how long at the end of each slice as many come as keep a backlog, of which alone the rate is taken; 0: always at one pace")
+	flag.DurationVar(&o.Horizon.Calm, "horizon-calm", o.Horizon.Calm, "how long it goes on undisturbed, for comparison; 0: as long")
+	holds := flag.Int("horizons", len(o.Holds), "how many kinds of long transactions, and none at all for comparison, are tried")
 	flag.IntVar(&o.Watch.Monitors, "monitors", o.Watch.Monitors, "monitors of one node")
 	flag.DurationVar(&o.Watch.Every, "every", o.Watch.Every, "time between two of their checks")
 	flag.IntVar(&o.Watch.Hosts, "hosts", o.Watch.Hosts, "addresses that they look at")
@@ -91,6 +94,10 @@ func options() (bench.Options, error) {
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
 	}
+	if *holds < 1 || *holds > len(bench.Horizons) {
+		return o, fmt.Errorf("-horizons is 1 to %d", len(bench.Horizons))
+	}
+	o.Holds = bench.Horizons[:*holds]
 	return o, nil
 }
 
