@@ -97,7 +97,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	loops.Go(func() { e.loop(ctx, "promote", e.promote, e.opt.Store.Woken) })
 	loops.Go(func() { e.loop(ctx, "backfill", e.backfill, e.opt.Store.Woken) })
 	loops.Go(func() { e.loop(ctx, "release", e.release, never) })
-	loops.Go(func() { e.loop(ctx, "prune", e.prune, never) })
+	later := func(name string, pass pass) {
+		loops.Go(func() {
+			sleep(ctx, keepHouse, nil)
+			e.loop(ctx, name, pass, never)
+		})
+	}
+	later("prune", e.prune)
 	if c, ok := e.opt.Store.(Clock); ok {
 		loops.Go(func() {
 			e.loop(ctx, "clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
@@ -105,13 +111,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	if m, ok := e.opt.Store.(Monitors); ok {
 		loops.Go(func() { e.loop(ctx, "lapse", e.lapse(m), e.opt.Store.Woken) })
-		loops.Go(func() { e.loop(ctx, "roll up", e.rollUp(m), never) })
+		later("roll up", e.rollUp(m))
 	}
 	if c, ok := e.opt.Store.(Cycles); ok {
 		loops.Go(func() { e.loop(ctx, "cycles", e.cycles(c), e.opt.Store.Woken) })
 	}
 	if a, ok := e.opt.Store.(Artifacts); ok {
-		loops.Go(func() { e.loop(ctx, "collect", e.collect(a), never) })
+		later("collect", e.collect(a))
 	}
 	if box, ok := e.opt.Store.(Outbox); ok && e.opt.Sender != nil {
 		tell, wait := e.deliver(box)
@@ -159,6 +165,10 @@ const (
 	// longest is how long a loop sleeps without a look at the rows and the
 	// wall clock.
 	longest = 5 * time.Second
+	// keepHouse is how long a node that starts puts off what nobody waits for. What
+	// retention and roll-ups ask first would have the database read and plan thirty
+	// statements while it is asked for the jobs that have waited for the node.
+	keepHouse = 2 * time.Second
 	// shortest keeps a loop from spinning when the timer of this machine runs
 	// a little ahead of the clock that decides.
 	shortest = 200 * time.Microsecond

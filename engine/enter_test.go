@@ -14,9 +14,9 @@ import (
 // visited is a store of which a test learns who asks when. Its clock is looked
 // at each second, all else at longer intervals.
 type visited struct {
-	prune func()
-	came  chan<- string
-	takes time.Duration
+	refill func()
+	came   chan<- string
+	takes  time.Duration
 }
 
 func (v visited) come(who string) {
@@ -37,23 +37,23 @@ func (v visited) ReleaseLost(context.Context) (belfry.Released, error) {
 	v.come("release")
 	return belfry.Released{}, nil
 }
-func (v visited) Refill(context.Context) (bool, error) { v.come("backfill"); return false, nil }
+func (v visited) Refill(context.Context) (bool, error) { v.refill(); return false, nil }
 func (v visited) FollowClock(context.Context) error    { v.come("clock"); return nil }
-func (v visited) Prune(context.Context) (bool, error)  { v.prune(); return false, nil }
+func (v visited) Prune(context.Context) (bool, error)  { v.come("prune"); return false, nil }
 func (v visited) Woken() <-chan struct{}               { return nil }
 
-// first lets an engine make its first passes, of which each takes a millisecond
-// but retention's, and answers who began and ended, in their order.
-func first(t *testing.T, prune func()) (order []string) {
+// first lets an engine go on for a while, each pass for a millisecond but those of
+// backfills, and answers who began and ended, in their order.
+func first(t *testing.T, while time.Duration, refill func()) (order []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		came := make(chan string, 100)
-		e, err := engine.New(engine.Options{Store: visited{prune, came, time.Millisecond}, Release: time.Minute})
+		e, err := engine.New(engine.Options{Store: visited{refill, came, time.Millisecond}, Release: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
 		stop := loop(t, e.Run)
-		time.Sleep(900 * time.Millisecond)
+		time.Sleep(while)
 		synctest.Wait()
 		for len(came) > 0 {
 			order = append(order, <-came)
@@ -65,9 +65,9 @@ func first(t *testing.T, prune func()) (order []string) {
 
 func TestLoopsBeginOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	order := first(t, func() {})
-	if len(order) != 10 {
-		t.Fatalf("%v, want the begin and the end of five passes", order)
+	order := first(t, 900*time.Millisecond, func() {})
+	if len(order) != 8 {
+		t.Fatalf("%v, want the begin and the end of four passes", order)
 	}
 	for i := 0; i < len(order); i += 2 {
 		if order[i] != order[i+1] {
@@ -78,9 +78,20 @@ func TestLoopsBeginOneAfterTheOther(t *testing.T) {
 
 func TestALongFirstPassHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	order := first(t, func() { time.Sleep(time.Hour) })
+	order := first(t, 900*time.Millisecond, func() { time.Sleep(time.Hour) })
 	slices.Sort(order)
-	if want := []string{"backfill", "backfill", "clock", "clock", "fire", "fire", "promote", "promote", "release", "release"}; !slices.Equal(order, want) {
+	if want := []string{"clock", "clock", "fire", "fire", "promote", "promote", "release", "release"}; !slices.Equal(order, want) {
 		t.Errorf("%v after less than a second, want %v", order, want)
+	}
+}
+
+// What nobody waits for is not begun when a node is.
+func TestHouseIsKeptALittleLater(t *testing.T) {
+	t.Parallel()
+	if order := first(t, 1900*time.Millisecond, func() {}); slices.Contains(order, "prune") {
+		t.Errorf("retention within two seconds: %v", order)
+	}
+	if order := first(t, 2500*time.Millisecond, func() {}); !slices.Contains(order, "prune") {
+		t.Errorf("no retention within two and a half: %v", order)
 	}
 }
