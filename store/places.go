@@ -13,10 +13,11 @@ import (
 type places struct {
 	list  []belfry.Finished
 	order []int
+	last  int // in the order, that was looked up: the first of its attempt
 }
 
-func placesOf(list []belfry.Finished) places {
-	p := places{list, make([]int, len(list))}
+func placesOf(list []belfry.Finished) *places {
+	p := &places{list: list, order: make([]int, len(list))}
 	for i := range p.order {
 		p.order[i] = i
 	}
@@ -24,11 +25,19 @@ func placesOf(list []belfry.Finished) places {
 	return p
 }
 
-// of is the first place of an attempt that is in the list.
-func (p places) of(ref belfry.Ref) int {
-	at, _ := slices.BinarySearchFunc(p.order, ref, func(i int, ref belfry.Ref) int { return compareRefs(p.list[i].Ref, ref) })
-	return p.order[at]
+// of is the first place of an attempt that is in the list. Who asks for one after
+// the other in their order need not search.
+func (p *places) of(ref belfry.Ref) int {
+	if next := p.last + 1; p.at(p.last) != ref {
+		if next == len(p.order) || p.at(next) != ref {
+			next, _ = slices.BinarySearchFunc(p.order, ref, func(i int, ref belfry.Ref) int { return compareRefs(p.list[i].Ref, ref) })
+		}
+		p.last = next
+	}
+	return p.order[p.last]
 }
+
+func (p *places) at(i int) belfry.Ref { return p.list[p.order[i]].Ref }
 
 func compareRefs(a, b belfry.Ref) int {
 	return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Lease, b.Lease))

@@ -252,8 +252,9 @@ func (r *reporter) settle(batch []report, answers []belfry.Finished) {
 		if answers[i].Stale {
 			r.stale(batch[i])
 		}
-		r.done(batch[i])
+		batch[i].tell()
 	}
+	r.ended(len(batch))
 	r.reuse(batch)
 }
 
@@ -313,12 +314,21 @@ func (r *reporter) drop(rep report, why string) {
 }
 
 func (r *reporter) done(rep report) {
+	rep.tell()
+	r.ended(1)
+}
+
+func (rep *report) tell() {
 	if rep.owner != nil {
 		rep.owner.answered()
 	}
+}
+
+// ended counts results that are on their way no more.
+func (r *reporter) ended(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending--; r.pending == 0 {
+	if r.pending -= n; r.pending == 0 {
 		close(r.empty)
 	}
 }
