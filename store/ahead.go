@@ -18,8 +18,9 @@ type Statement struct {
 type Foreseer interface {
 	// WriteAhead is [DB.Write]. The queries travel with the begin of the
 	// transaction, in their order, and fn finds the answers there when it asks
-	// for them. It need not.
-	WriteAhead(ctx context.Context, ahead []Statement, fn func(tx Tx, at Moment) error) error
+	// for them. It need not. Transitions of one name ask much the same, for which
+	// the database may use the same connection.
+	WriteAhead(ctx context.Context, name string, ahead []Statement, fn func(tx Tx, at Moment) error) error
 }
 
 // Closer is a transaction in which statements travel together, and the commit
@@ -34,13 +35,14 @@ type Closer interface {
 	QueryLast(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
-// execSoon runs a statement, where that is possible together with the next.
-func (c *change) execSoon(sql string, args ...any) error {
-	if tx, ok := c.tx.(Closer); ok {
+// ExecSoon runs a statement of which nothing is asked, where that is possible
+// together with the next.
+func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
+	if tx, ok := tx.(Closer); ok {
 		tx.ExecSoon(sql, args...)
 		return nil
 	}
-	_, err := c.tx.Exec(c.ctx, sql, args...)
+	_, err := tx.Exec(ctx, sql, args...)
 	return err
 }
 
@@ -114,6 +116,9 @@ func (h *habit) queueOf(ns []belfry.NewJob) (string, bool) {
 
 // foresee notes what ahead asks. It finds nothing and knows no time.
 func (s *Store) foresee(asked *change, ahead func(c *change)) []Statement {
+	if ahead == nil {
+		return nil
+	}
 	var n notes
 	c := *asked
 	c.tx, c.sql = &n, s.sql

@@ -125,6 +125,9 @@ type Dialect interface {
 	// answer. It is what a busy store does most, so each database has its own
 	// shortest way.
 	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
+	// ForeseeSucceed asks what Succeed asks first of n rows under some leases, in
+	// order.
+	ForeseeSucceed(ctx context.Context, tx Tx, n int, leases []int64)
 }
 
 // Pack are the leases of one claim, all of one queue, that share a row.

@@ -330,7 +330,7 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		from ` + from + `
 		where true`
 	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
-		if err := c.execSoon(insert, args...); err != nil {
+		if err := ExecSoon(c.ctx, c.tx, insert, args...); err != nil {
 			return nil, fmt.Errorf("insert jobs: %w", err)
 		}
 		if err := c.along.carry(c, ins); err != nil {

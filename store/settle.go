@@ -22,7 +22,8 @@ type finishing struct {
 // and writes nothing.
 func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) (out []belfry.Finished, err error) {
 	fs = s.withOutputs(ctx, fs)
-	err = s.write(ctx, "finish", func(c *change) error {
+	ahead := func(c *change) { c.foreseeFinish(fs) }
+	err = s.writeAhead(ctx, "finish", ahead, func(c *change) error {
 		out, err = c.finish(fs)
 		return err
 	})

@@ -177,10 +177,10 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 // writeAhead is write where it is known what fn asks first: ahead asks the same.
 func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
 	begun := time.Now()
-	c, err := s.try(ctx, ahead, fn, false)
+	c, err := s.try(ctx, name, ahead, fn, false)
 	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
 		if err = s.FollowClock(ctx); err == nil {
-			c, err = s.try(ctx, ahead, fn, tries == followTries)
+			c, err = s.try(ctx, name, ahead, fn, tries == followTries)
 		}
 	}
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
@@ -202,13 +202,13 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *chang
 }
 
 // try runs a transition once; unsure is [change.unsure].
-func (s *Store) try(ctx context.Context, ahead func(c *change), fn func(c *change) error, unsure bool) (c *change, err error) {
+func (s *Store) try(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error, unsure bool) (c *change, err error) {
 	asked := s.begin(ctx)
 	asked.unsure = unsure
 	write := s.db.Write
-	if db, far := s.db.(Foreseer); far && ahead != nil {
+	if db, far := s.db.(Foreseer); far {
 		write = func(ctx context.Context, fn func(Tx, Moment) error) error {
-			return db.WriteAhead(ctx, s.foresee(asked, ahead), fn)
+			return db.WriteAhead(ctx, name, s.foresee(asked, ahead), fn)
 		}
 	}
 	err = write(ctx, func(tx Tx, at Moment) error {

@@ -19,14 +19,36 @@ type Success struct {
 	LogCut    int     `json:"log_cut"`
 }
 
-// LeasesOf are the numbers of the leases of successes, each once. They are few.
+// LeasesOf are the numbers of the leases of successes, each once and in order.
+// They are few.
 func LeasesOf(rows []Success) (numbers []int64) {
 	for i := range rows {
-		if !slices.Contains(numbers, rows[i].Lease) {
-			numbers = append(numbers, rows[i].Lease)
-		}
+		numbers = withLease(numbers, rows[i].Lease)
 	}
 	return numbers
+}
+
+func withLease(numbers []int64, lease int64) []int64 {
+	i, found := slices.BinarySearch(numbers, lease)
+	if found {
+		return numbers
+	}
+	return slices.Insert(numbers, i, lease)
+}
+
+// foreseeFinish asks what a finish of attempts asks first if all went well.
+func (c *change) foreseeFinish(fs []belfry.Finish) {
+	if len(fs) > belfry.MaxBatch { // it will be refused
+		return
+	}
+	var leases []int64
+	for i := range fs {
+		if fs[i].Outcome != belfry.OutcomeOK || fs[i].Check != nil {
+			return
+		}
+		leases = withLease(leases, fs[i].Lease)
+	}
+	c.sql.ForeseeSucceed(c.ctx, c.tx, len(fs), leases)
 }
 
 // Succeeded is what settling a [Success] needs to know of the job.

@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
+	"github.com/belfry-run/belfry/store/storetest"
 )
 
 // trips counts how often somebody waits for the server.
@@ -169,6 +170,23 @@ func TestRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	step("a claim of a task that is usual no more", 4, claim)
+}
+
+// What a finish asks first is known before it begins, and what removes an empty
+// pack goes along with the commit.
+func TestRoundTripsOfManyResults(t *testing.T) {
+	t.Parallel()
+	st, c := traced(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll", Options: store.Options{PackFrom: 1}})
+	p := storetest.NewPacking(t, st, nil, 120)
+	for _, packs := range []int64{1, 0} {
+		c.take()
+		stale := p.Finish(belfry.OutcomeOK, p.Jobs[:60]...)
+		if got := c.take(); stale != 0 || len(got) != 4 {
+			t.Errorf("60 results, of which %d were stale, took %d round trips, want 4:\n%s", stale, len(got), strings.Join(got, "\n---\n"))
+		}
+		p.Jobs = p.Jobs[60:]
+		p.Holds(packs, 0)
+	}
 }
 
 // A claim that expects its jobs to be of the usual task takes none of a batch in
@@ -388,7 +406,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	}
 	const draw = `select nextval('ids_job') + $1`
 	ahead := []store.Statement{{SQL: draw, Args: []any{int64(0)}}, {SQL: draw, Args: []any{int64(1000)}}, {SQL: `select null::bigint where false`}}
-	err := db.(store.Foreseer).WriteAhead(ctx, ahead, func(tx store.Tx, _ store.Moment) error {
+	err := db.(store.Foreseer).WriteAhead(ctx, "test", ahead, func(tx store.Tx, _ store.Moment) error {
 		second, third := number(tx, draw, int64(1000)), number(tx, draw, int64(1000))
 		if third != second+1 {
 			t.Errorf("%d, and then %d", second, third)
@@ -400,7 +418,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 	}
 	wrong := []store.Statement{{SQL: `select 1 / $1::bigint`, Args: []any{int64(0)}}}
 	ran := false
-	err = db.(store.Foreseer).WriteAhead(ctx, wrong, func(store.Tx, store.Moment) error { ran = true; return nil })
+	err = db.(store.Foreseer).WriteAhead(ctx, "test", wrong, func(store.Tx, store.Moment) error { ran = true; return nil })
 	if err == nil || ran || errors.Is(err, context.Canceled) {
 		t.Errorf("ran: %t, %v", ran, err)
 	}

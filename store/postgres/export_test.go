@@ -17,7 +17,8 @@ func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTrac
 }
 
 // OpenForgetful is Open with a pool that, like a pooler in transaction mode,
-// wipes all that a session remembers whenever a connection is given back.
+// wipes all that a session remembers whenever a connection is given back, which
+// is after each transaction.
 func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	o.configure = func(cfg *pgxpool.Config) {
 		cfg.AfterRelease = func(conn *pgx.Conn) bool {
@@ -25,7 +26,11 @@ func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, er
 			return err == nil
 		}
 	}
-	return Open(ctx, dsn, o)
+	st, err := Open(ctx, dsn, o)
+	if err == nil {
+		st.DB().(*DB).seats.close()
+	}
+	return st, err
 }
 
 // AnnouncesNoSooner sets when a transition may announce with its commit again.
@@ -43,3 +48,6 @@ func AnnouncesFrom(db store.DB) time.Time {
 	defer n.mu.Unlock()
 	return n.along
 }
+
+// KeepIdle sets for how long connections are kept that nobody uses.
+func KeepIdle(db store.DB, d time.Duration) { db.(*DB).seats.idle = d }

@@ -34,6 +34,10 @@ func scanPacks(rows store.Rows) (all []pack, err error) {
 	return all, rows.Err()
 }
 
+func selectPacks(jobs, cond string) string {
+	return `select number, session, claimed_at, ` + jobs + ` from packs where ` + cond
+}
+
 // packsWith reads packs, and of their jobs those among some. Of many jobs the
 // lists are looked into here, and of few where they lie.
 func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args ...any) ([]pack, error) {
@@ -42,7 +46,7 @@ func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args
 		args = append(args, jobs)
 		list = fmt.Sprintf(`array(select t.id from unnest($%d::bigint[]) as t (id) where t.id = any (packs.jobs) order by t.id)`, len(args))
 	}
-	rows, err := tx.Query(ctx, `select number, session, claimed_at, `+list+` from packs where `+cond, args...)
+	rows, err := tx.Query(ctx, selectPacks(list, cond), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -257,8 +257,8 @@ type meddler struct {
 	before func(query string)
 }
 
-func (m meddler) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	return m.DB.Write(ctx, func(tx store.Tx, at store.Moment) error { return fn(meddled{tx, m.before}, at) })
+func (m meddler) WriteAhead(ctx context.Context, name string, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
+	return m.DB.WriteAhead(ctx, name, ahead, func(tx store.Tx, at store.Moment) error { return fn(meddled{tx, m.before}, at) })
 }
 
 type meddled struct {

@@ -102,6 +102,7 @@ func (db *DB) unopened(err error) error {
 // DB is a pool of connections.
 type DB struct {
 	pool    *pgxpool.Pool
+	seats   *seats
 	clock   func() time.Time
 	log     *slog.Logger
 	wakeups store.Wakeups
@@ -139,7 +140,7 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, translate(err)
 	}
-	db := &DB{pool: pool, clock: o.Clock, log: o.Logger}
+	db := &DB{pool: pool, seats: newSeats(pool), clock: o.Clock, log: o.Logger}
 	switch o.Wakeups {
 	case "", "notify":
 		db.wakeups = newNotifier(pool, o.Logger)
@@ -207,6 +208,7 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Close waits for connections in use and closes them.
 func (db *DB) Close() error {
+	db.seats.close()
 	db.pool.Close()
 	return nil
 }
@@ -225,7 +227,12 @@ const beginRead = "begin isolation level repeatable read read only; set local ji
 // Read runs fn in a read-only transaction.
 func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 	return db.retry(ctx, func() error {
-		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
+		seat, err := db.seats.take(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer seat.Release()
+		return pgx.BeginTxFunc(ctx, seat, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
 			return fn(handle{q: tx})
 		})
 	})

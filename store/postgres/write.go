@@ -16,18 +16,19 @@ import (
 
 // Write runs fn in one transaction under the database's clock.
 func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) error) error {
-	return db.WriteAhead(ctx, nil, fn)
+	return db.WriteAhead(ctx, "", nil, fn)
 }
 
 // WriteAhead implements [store.Foreseer]. Begin, the question for the time and
 // what is asked ahead travel together.
-func (db *DB) WriteAhead(ctx context.Context, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
+func (db *DB) WriteAhead(ctx context.Context, name string, ahead []store.Statement, fn func(tx store.Tx, at store.Moment) error) error {
 	return db.retry(ctx, func() error {
-		conn, err := db.pool.Acquire(ctx)
+		seat, err := db.seats.take(ctx, name)
 		if err != nil {
 			return err
 		}
-		defer conn.Release()
+		defer db.seats.giveBack(name, seat)
+		conn := seat.Conn
 		at, answers, err := db.begin(ctx, conn, ahead)
 		if err != nil {
 			db.rollback(conn)

@@ -14,6 +14,9 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 	return succeed(ctx, d, tx, rows, now)
 }
 
+// ForeseeSucceed has nothing to foresee: the database is in this process.
+func (d dialect) ForeseeSucceed(context.Context, store.Tx, int, []int64) {}
+
 func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
 	packed, single, err := inPacks(ctx, d, tx, rows)
 	if err != nil {
