@@ -101,6 +101,9 @@ type Dialect interface {
 	// Unpack gives a row each to leases that share one, before anything but a
 	// success comes to one of their jobs.
 	Unpack(ctx context.Context, tx Tx, w Packed) error
+	// Walks is asked by a read that is to walk along an index and stop early,
+	// whatever the planner thinks of the table. Empty: nothing has to be asked.
+	Walks() string
 	// In is the condition that a column has one of the values of a list, which
 	// is parameter n, made by List from an []int64 or a []string.
 	In(column string, n int) string

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -61,4 +62,27 @@ func (s *Store) WaitsSince(queue string) (since time.Time) {
 		since = b.claims[len(b.claims)-1].since
 	}
 	return since
+}
+
+// LooksBack has the next claims leave looks everywhere to somebody who looks back,
+// which is due.
+func (s *Store) LooksBack() {
+	s.water.mu.Lock()
+	defer s.water.mu.Unlock()
+	s.water.dear = math.MinInt64
+	for _, m := range s.water.marks {
+		m.lookAgain = time.Time{}
+	}
+}
+
+// LooksUnderWay reports that somebody looks back.
+func (s *Store) LooksUnderWay() bool {
+	s.water.mu.Lock()
+	defer s.water.mu.Unlock()
+	for _, m := range s.water.marks {
+		if m.looking {
+			return true
+		}
+	}
+	return false
 }

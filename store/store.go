@@ -135,6 +135,9 @@ type Store struct {
 
 	demands demands
 
+	closing context.Context // ends with Close
+	close   context.CancelFunc
+
 	rows        rowPool
 	habit       habit
 	likeness    likeness
@@ -153,11 +156,16 @@ func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
 	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows)}
 	s.hearing.since = s.processNow()
+	s.closing, s.close = context.WithCancel(context.Background())
 	return s
 }
 
 // Close closes the database. What it was doing is committed or rolled back.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	s.close()
+	s.water.close()
+	return s.db.Close()
+}
 
 // DB is the database underneath, for what only one of the two can do.
 func (s *Store) DB() DB { return s.db }

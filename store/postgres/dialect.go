@@ -67,6 +67,11 @@ func (dialect) Lease(parts []store.Part, shares, expected string, n int) string 
 		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, expected)
 }
 
+// Walks asks for what [beginSQL] asks for, of a read.
+func (dialect) Walks() string {
+	return `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
+}
+
 // In compares with an array, which unlike a join can only be planned as look-ups
 // by key.
 func (dialect) In(column string, n int) string { return fmt.Sprintf("%s = any($%d)", column, n) }

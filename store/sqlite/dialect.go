@@ -28,6 +28,9 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 	return fmt.Sprintf("(select %s from %s($%d)) as %s", strings.Join(fields, ", "), batchTable, n, alias), []any{batchArg{b}}
 }
 
+// Walks is nothing: indexes are what SQLite reads by.
+func (dialect) Walks() string { return "" }
+
 // Table unpacks a JSON array with json_each.
 func (foreign) Table(n int, alias string, b store.Batch) (from string, args []any) {
 	cols := b.Cols()
