@@ -1,10 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/postgres"
@@ -128,5 +134,91 @@ func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
 		if n := number(t, st, "select count(*) from "+parent+"_"+today); n != 5 {
 			t.Errorf("%d of 5 rows of %s are in their day", n, parent)
 		}
+	}
+}
+
+// A day is made while somebody reads the table beside it: those who come later
+// would stand behind the change, so it gives up, and is made with the next pass.
+func TestADayThatIsHeldUpIsMadeLater(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	var log strings.Builder
+	o := postgres.Options{Options: store.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	st := openAt(t, dsn, o)
+	coming := time.Now().UTC().AddDate(0, 0, 2).Format("20060102")
+	exec(t, dsn, "drop table jobs_done_"+coming, "drop table attempts_"+coming)
+
+	reader, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Close(context.Background()) })
+	if _, err := reader.Exec(t.Context(), "begin; select from jobs_done_rest"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(t, st, "jobs_done_"+coming) || !exists(t, st, "attempts_"+coming) {
+		t.Error("want the day of attempts alone")
+	}
+	if !strings.Contains(log.String(), `msg="days of history could not be prepared yet"`) {
+		t.Errorf("the log says %q", log.String())
+	}
+	if _, _, err := postgres.Migrate(t.Context(), dsn); belfry.CodeOf(err) != belfry.Unavailable {
+		t.Errorf("who asks for nothing else is told %v", err)
+	}
+
+	if _, err := reader.Exec(t.Context(), "commit"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !exists(t, st, "jobs_done_"+coming) {
+		t.Error("the day was not made")
+	}
+}
+
+// A node that freezes in a transaction keeps its locks and its snapshot, so there is
+// none without a bound.
+func TestNoTransactionIsWithoutABound(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{})
+	bound := func(tx store.Tx) error {
+		rows, err := tx.Query(t.Context(), "select 1 where current_setting('idle_in_transaction_session_timeout') = '5s'")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if !rows.Next() {
+			t.Error("a transaction has no bound")
+		}
+		return rows.Err()
+	}
+	if err := st.DB().Read(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error { return bound(tx) }); err != nil {
+		t.Fatal(err)
+	}
+
+	coming := time.Now().UTC().AddDate(0, 0, 2).Format("20060102")
+	oldDay(t, dsn, 100, 1)
+	rollUp(t, st)
+	exec(t, dsn, "drop table jobs_done_"+coming, "create table bounds (idle text, locks text)", `
+		create function note() returns event_trigger language plpgsql as $$
+		begin
+			insert into bounds values (current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'));
+		end $$`, "create event trigger note on ddl_command_start execute function note()")
+	if _, err := st.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, st, "select count(*) from bounds where idle = '5s' and locks = '2s'"); int(n) < 2+len(parents) { // a day is made with two statements, and dropped with one
+		t.Errorf("%d changes of the schema have their bounds", n)
+	}
+	if n := number(t, st, "select count(*) from bounds where idle <> '5s' or locks <> '2s'"); n > 0 {
+		t.Errorf("%d changes of the schema have none", n)
 	}
 }

@@ -171,7 +171,7 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	if keepSchema && from < to {
 		return belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
 	}
-	return db.addPartitions(ctx)
+	return db.prepareDays(ctx)
 }
 
 // migrate takes a lock in a table, which unlike a session lock works behind a
@@ -221,8 +221,10 @@ const attempts = 4
 // beginRead begins a read, and keeps the server from compiling its plans: what
 // is cut off by a limit, or looks for a lease by a value, is priced as if it
 // went through all rows, and the compiling of such a count took a hundred
-// milliseconds where the count itself took five.
-const beginRead = "begin isolation level repeatable read read only; set local jit = off"
+// milliseconds where the count itself took five. A node that freezes in a read
+// keeps dead rows from being removed, and days of history from being dropped, so
+// it is bounded as in [beginSQL].
+const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = '5s'"
 
 // Read runs fn in a read-only transaction.
 func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {

@@ -2,11 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/belfry-run/belfry/store"
 )
@@ -20,23 +23,88 @@ const day = 24 * time.Hour
 // makes today's when it starts.
 const ahead = 3
 
-// addPartitions prepares the coming days. A lock that ends with the
-// transaction keeps nodes from doing it at the same time.
+// beginAlter begins a change of the schema. A node that freezes in it holds locks,
+// as in [beginSQL].
+const beginAlter = "begin; set local idle_in_transaction_session_timeout = '5s'"
+
+// hastyAlter has a change of the schema give up on a table that others read or write:
+// while it waits for them, whoever comes next waits behind it.
+const hastyAlter = "set local lock_timeout = '2s'"
+
+func (db *DB) alter(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginAlter}, fn)
+}
+
+// inTheWay reports that a change of the schema gave up on a table that others use.
+func inTheWay(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
+}
+
+// prepareDays makes the partitions of the coming days. What stands in the way
+// of one can wait: rows of a day that is not there go to the rest, and leave it
+// when the day is made.
+func (db *DB) prepareDays(ctx context.Context) error {
+	err := db.addPartitions(ctx)
+	if inTheWay(err) {
+		db.log.Warn("days of history could not be prepared yet", "error", err)
+		return nil
+	}
+	return err
+}
+
+// addPartitions makes what is missing of the coming days, each table's by itself,
+// so that one that is held up does not hold up the others.
 func (db *DB) addPartitions(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		var micros int64
+	var micros int64
+	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
+		return err
+	}
+	today := time.UnixMicro(micros).UTC().Truncate(day)
+	var failed []error
+	for _, parent := range parents {
+		failed = append(failed, db.addDays(ctx, parent, today))
+	}
+	return errors.Join(failed...)
+}
+
+// addDays looks first, because next to always nothing is missing. A lock that ends
+// with the transaction keeps nodes from making the same day.
+func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error {
+	var names []string
+	from := map[string]time.Time{}
+	for n := -1; n <= ahead; n++ {
+		at := today.Add(time.Duration(n) * day)
+		name := parent + "_" + at.Format("20060102")
+		names, from[name] = append(names, name), at
+	}
+	// The table of tables is read, and no name looked up: that a name was not there
+	// is remembered by the connection, and not forgotten while it waits for the lock.
+	missing := func(q queryer) ([]string, error) {
+		rows, err := q.Query(ctx, "select relname::text from pg_class where relname = any($1::text[]) and pg_table_is_visible(oid)", names)
+		if err != nil {
+			return nil, err
+		}
+		there, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(there, name) }), err
+	}
+	if none, err := missing(db.pool); err != nil || len(none) == 0 {
+		return err
+	}
+	return db.alter(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext('belfry partitions'))"); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
+		still, err := missing(tx)
+		if err != nil {
 			return err
 		}
-		today := time.UnixMicro(micros).UTC().Truncate(day)
-		for _, parent := range parents {
-			for n := -1; n <= ahead; n++ {
-				if err := addPartition(ctx, tx, parent, today.Add(time.Duration(n)*day)); err != nil {
-					return fmt.Errorf("prepare a day of %s: %w", parent, err)
-				}
+		if _, err := tx.Exec(ctx, hastyAlter); err != nil {
+			return err
+		}
+		for _, name := range still {
+			if err := addPartition(ctx, tx, parent, name, from[name]); err != nil {
+				return fmt.Errorf("prepare a day of %s: %w", parent, err)
 			}
 		}
 		return nil
@@ -45,12 +113,7 @@ func (db *DB) addPartitions(ctx context.Context) error {
 
 // addPartition makes the partition of one day. Rows of that day that went to
 // the rest before it was prepared are taken along, or PostgreSQL would refuse.
-func addPartition(ctx context.Context, tx pgx.Tx, parent string, from time.Time) error {
-	name := parent + "_" + from.Format("20060102")
-	var exists bool
-	if err := tx.QueryRow(ctx, "select to_regclass($1) is not null", name).Scan(&exists); err != nil || exists {
-		return err
-	}
+func addPartition(ctx context.Context, tx pgx.Tx, parent, name string, from time.Time) error {
 	at := map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "nominal"}[parent]
 	lo, hi := from.UnixMicro(), from.Add(day).UnixMicro()
 	for _, stmt := range []string{
@@ -67,7 +130,7 @@ func addPartition(ctx context.Context, tx pgx.Tx, parent string, from time.Time)
 
 // Prune drops the days that retention no longer keeps, and prepares new ones.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
-	if err := db.addPartitions(ctx); err != nil {
+	if err := db.prepareDays(ctx); err != nil {
 		return false, translate(err)
 	}
 	cutoff, err := db.pruneBefore(ctx, k)
@@ -151,10 +214,8 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 		if d.from.Add(day).After(cutoff) {
 			continue
 		}
-		// A drop waits for readers of the table and makes new ones wait behind
-		// it, so it gives up quickly and comes again with the next pass.
-		err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "set local lock_timeout = '2s'"); err != nil {
+		err := db.alter(ctx, func(tx pgx.Tx) error { // tried again with the next pass
+			if _, err := tx.Exec(ctx, hastyAlter); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, "drop table if exists "+pgx.Identifier{d.name}.Sanitize())
