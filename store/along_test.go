@@ -19,7 +19,7 @@ func TestAClaimIsToldOnceAndOnlyOfWhatWasCommitted(t *testing.T) {
 		"it was begun again, and then failed": {func(a *along) { a.begin(); a.begin(); a.end(errors.New("no")) }, 0},
 	} {
 		h := newHub()
-		w := h.wait(h.bell("q"), belfry.ClaimRequest{})
+		w := h.wait(h.bell("q"), belfry.ClaimRequest{}, nothing{})
 		a := &along{claim: w, tried: true, took: map[int64]bool{7: true}}
 		a.answer.Jobs = []belfry.LeasedJob{{Job: belfry.Job{ID: 7}}}
 		c.what(a)

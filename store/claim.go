@@ -21,8 +21,10 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	var freed <-chan struct{}
 	for {
 		woken := s.hub.bell(awaited(r))
-		if r.Wait <= 0 || len(r.Tickets) > 0 || !woken.emptied(r.Session, s.opt.Poll) {
+		seen := woken.emptied(r.Session, s.opt.Poll)
+		if r.Wait <= 0 || len(r.Tickets) > 0 || seen == (nothing{}) {
 			a, err := s.claim(ctx, r)
+			seen = a.seen
 			s.claimed(ctx, woken, r.Session, a)
 			if err != nil || len(a.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
 				return a.Claim, err
@@ -34,7 +36,7 @@ func (s *Store) Claim(ctx context.Context, r belfry.ClaimRequest) (belfry.Claim,
 		}
 		var err error
 		again := time.NewTimer(s.opt.Poll + rand.N(s.opt.Poll/5+1))
-		w, told := s.hub.wait(woken, r), false
+		w, told := s.hub.wait(woken, r, seen), false
 		var a answer
 		select {
 		case a = <-w.answer:
@@ -95,6 +97,17 @@ const (
 type answer struct {
 	belfry.Claim
 	left left
+	seen nothing // of leftNone
+}
+
+func (a *answer) none(seen nothing) { a.left, a.seen = leftNone, seen }
+
+// none is what a claim has seen that found less than it could have taken.
+func (c *change) none() nothing {
+	if c.version == nil {
+		return nothing{at: c.begun}
+	}
+	return nothing{c.begun, c.version("queues")}
 }
 
 // claim is one transition, or one more where the first was for nothing.
@@ -188,7 +201,7 @@ func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
 		found := rows[before:]
 		c.picked(p, found, len(found) == p.n)
 		if len(queues) == 1 && len(found) < p.n {
-			a.left = leftNone
+			a.none(c.none())
 		}
 		c.s.likeness.note(q.Name, found)
 		for range found {
@@ -207,7 +220,7 @@ func (s *Store) claimed(ctx context.Context, woken *bell, session string, a answ
 		return
 	}
 	if a.left == leftNone {
-		woken.empty(session)
+		woken.empty(session, a.seen)
 	}
 	s.link(ctx, a.Jobs)
 	perQueue := map[string]int{}

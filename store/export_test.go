@@ -86,3 +86,24 @@ func (s *Store) LooksUnderWay() bool {
 	}
 	return false
 }
+
+// SeenNothingAt is when the first who waits for jobs of a queue alone saw that
+// there is none.
+func (s *Store) SeenNothingAt(queue string) time.Time {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if b := s.hub.topics[topicQueue(queue)]; b != nil && len(b.claims) > 0 {
+		return b.claims[0].seen.at
+	}
+	return time.Time{}
+}
+
+// SeesNothingEarlier has those who wait for jobs of a queue alone have seen so
+// much earlier that there is none.
+func (s *Store) SeesNothingEarlier(queue string, by time.Duration) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	for _, w := range s.hub.topics[topicQueue(queue)].claims {
+		w.seen.at = w.seen.at.Add(-by)
+	}
+}

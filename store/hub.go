@@ -71,7 +71,7 @@ func (h *hub) bell(topic string) *bell {
 type bell struct {
 	rung   chan struct{}
 	claims []*waitingClaim // the first came first; guarded by the hub
-	took   sync.Map        // time.Time by session: it took all there was, and nothing has rung since
+	took   sync.Map        // nothing by session: it took all there was, and nothing has rung since
 }
 
 // waitingClaim is a claim that waits for a bell. Whoever would ring it may carry
@@ -79,6 +79,7 @@ type bell struct {
 type waitingClaim struct {
 	r      belfry.ClaimRequest
 	since  time.Time // by the monotonic clock
+	seen   nothing   // that it could take
 	bell   *bell
 	taken  bool        // by somebody who owes the answer; guarded by the hub
 	answer chan answer // with room for it
@@ -102,8 +103,8 @@ func (w *waitingClaim) soon() answer {
 	}
 }
 
-func (h *hub) wait(b *bell, r belfry.ClaimRequest) *waitingClaim {
-	w := &waitingClaim{r: r, since: time.Now(), bell: b, answer: make(chan answer, 1)}
+func (h *hub) wait(b *bell, r belfry.ClaimRequest, seen nothing) *waitingClaim {
+	w := &waitingClaim{r: r, since: time.Now(), seen: seen, bell: b, answer: make(chan answer, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b.claims = append(b.claims, w)
@@ -146,14 +147,29 @@ func (h *hub) take(w *waitingClaim) bool {
 	return i >= 0
 }
 
-func (b *bell) empty(session string) { b.took.Store(session, time.Now()) }
+func (b *bell) empty(session string, seen nothing) { b.took.Store(session, seen) }
 
-// emptied reports that the last claim of a session took all there was, up to so
-// long ago. It says so once: who waits and hears nothing is to look.
-func (b *bell) emptied(session string, ago time.Duration) bool {
-	at, ok := b.took.LoadAndDelete(session)
-	return ok && time.Since(at.(time.Time)) < ago //nolint:forcetypeassert // only empty stores
+// emptied is what was seen when the last claim of a session took all there was,
+// if that is fresh. It says so once: who waits and hears nothing is to look.
+func (b *bell) emptied(session string, poll time.Duration) (seen nothing) {
+	if v, ok := b.took.LoadAndDelete(session); ok {
+		seen = v.(nothing) //nolint:forcetypeassert // only empty stores
+	}
+	if !seen.fresh(poll) {
+		return nothing{}
+	}
+	return seen
 }
+
+// nothing is that no job was left which a claim could have taken. The zero value
+// is that this is not known.
+type nothing struct {
+	at      time.Time // by the monotonic clock
+	version int64     // of the database, where others may write to it unheard; otherwise zero
+}
+
+// fresh reports that nobody has to look again, unless something rings.
+func (n nothing) fresh(poll time.Duration) bool { return time.Since(n.at) < poll }
 
 // wake rings, and answers how many waited for it.
 func (h *hub) wake(topics ...string) (woken int) {

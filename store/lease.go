@@ -133,7 +133,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 		return a, err
 	}
 	if int(picked) < p.n {
-		a.left = leftNone
+		a.none(c.none())
 	}
 	c.picked(p, rows, int(picked) == p.n)
 	c.s.habit.note(q.Name, rows)

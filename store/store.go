@@ -223,7 +223,7 @@ func (s *Store) try(ctx context.Context, name string, ahead func(c *change), fn 
 		again := *asked // what an earlier try has gathered is gone with it
 		c = &again
 		c.tx, c.sql, c.now, c.stable = tx, s.sql, belfry.Micro(at.Now), belfry.Micro(at.Stable)
-		c.version = at.Version
+		c.version, c.wakesEarly = at.Version, at.Woke != nil
 		if err := fn(c); err != nil {
 			return err
 		}
@@ -266,8 +266,11 @@ type change struct {
 	along   *along       // a claim that may go with this enqueue
 	usual   *belfry.Task // of which all jobs of a claim are expected to be
 	// clock is what was known of it when it was compared; zero before.
-	clock  clockRow
-	unsure bool // a clock that was set is no reason to begin again, but nothing is trusted
+	clock clockRow
+	// wakesEarly is set where claims are woken within the transaction: one that
+	// waits has been told of all that any transaction before has done.
+	wakesEarly bool
+	unsure     bool // a clock that was set is no reason to begin again, but nothing is trusted
 
 	gathers  bool      // what was seen is judged later, see judge
 	gathered []checked // that
