@@ -46,8 +46,7 @@ build: ## Build the static binary bin/belfry
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/belfry ./cmd/belfry
 
 .PHONY: test
-test: ## Vet and test everything, on SQLite and on PostgreSQL
-	go vet ./...
+test: ## Test everything, on SQLite and on PostgreSQL; "make lint" vets
 	go test -vet=off ./...
 
 .PHONY: test-vm
