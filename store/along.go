@@ -81,7 +81,7 @@ func (a *along) carry(c *change, ins []*insertion) error {
 // claimNew claims for one who waits. Where it has seen that there was nothing, and
 // would have been woken by whatever came since, there are only the new jobs: they
 // are leased as they are, and nobody looks for them. On an idle SQLite that is a
-// sixth of the way to a job's start.
+// tenth of the way to a job's start, half of which is the flush.
 func (c *change) claimNew(w *waitingClaim, ins []*insertion) (answer, error) {
 	first := ins[0]
 	if !c.wakesEarly || !w.seen.fresh(c.s.opt.Poll) || w.seen.version != c.none().version || len(ins) > w.r.Want[first.Queue] {
