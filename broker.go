@@ -193,6 +193,19 @@ const (
 	MaxLog      = MaxOutputLimit + 1<<20
 )
 
+// RunsIn reports that a worker takes jobs of a namespace.
+func (w WorkerInfo) RunsIn(namespace string) bool {
+	return w.Namespace == AnyNamespace || w.Namespace == namespace
+}
+
+// Runs reports that a worker takes jobs of a kind.
+func (w WorkerInfo) Runs(kind Kind) bool { return slices.Contains(w.Kinds, kind) }
+
+// Handles reports that a worker has the handler of a task, where its kind has one.
+func (w WorkerInfo) Handles(kind Kind, task string) bool {
+	return kind != KindFunc || slices.Contains(w.Funcs, task)
+}
+
 // WorkerState is a session as people see it.
 type WorkerState struct {
 	WorkerInfo

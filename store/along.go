@@ -111,9 +111,7 @@ func (c *change) claimNew(w *waitingClaim, ins []*insertion) (answer, error) {
 // canRun reports that a session can run a job, where that is plain to see; it is
 // [change.runnableBy] of a job that is not in the table yet.
 func canRun(w belfry.WorkerState, in *insertion) bool {
-	return in.needs.IsZero() && slices.Contains(w.Kinds, in.Kind) &&
-		(w.Namespace == belfry.AnyNamespace || w.Namespace == in.Namespace) &&
-		(in.Kind != belfry.KindFunc || slices.Contains(w.Funcs, in.Task))
+	return in.needs.IsZero() && w.RunsIn(in.Namespace) && w.Runs(in.Kind) && w.Handles(in.Kind, in.Task)
 }
 
 // asRead is a new job as [selectReady] would read it: with memory of its own, and

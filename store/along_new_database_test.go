@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -130,7 +131,7 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 				t.Fatal(err)
 			}
 			for st.WaitingClaims("default") == 0 { // it may have been woken, and then waits again
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 			n.looked()
 			enqueueFuncs(t, st, 1, c.job)

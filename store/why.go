@@ -210,13 +210,9 @@ func workerChecks(j belfry.Job, d belfry.Demand, workers []belfry.WorkerState, w
 	}{
 		{"a worker lives", "start one: belfry serve, or belfry worker", func(belfry.WorkerState) bool { return true }},
 		{"a worker serves the queue", "start one with this queue", func(x belfry.WorkerState) bool { _, ok := x.Queues[j.Queue]; return ok }},
-		{"a worker runs the namespace", "start one for it", func(x belfry.WorkerState) bool {
-			return x.Namespace == belfry.AnyNamespace || x.Namespace == j.Namespace
-		}},
-		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x belfry.WorkerState) bool { return slices.Contains(x.Kinds, j.Kind) }},
-		{"a worker has the handler", "start the program that registers " + j.Task, func(x belfry.WorkerState) bool {
-			return j.Kind != belfry.KindFunc || slices.Contains(x.Funcs, j.Task)
-		}},
+		{"a worker runs the namespace", "start one for it", func(x belfry.WorkerState) bool { return x.RunsIn(j.Namespace) }},
+		{"a worker runs the kind " + string(j.Kind), kindFix(j), func(x belfry.WorkerState) bool { return x.Runs(j.Kind) }},
+		{"a worker has the handler", "start the program that registers " + j.Task, func(x belfry.WorkerState) bool { return x.Handles(j.Kind, j.Task) }},
 		{"a worker has what the task needs", "start one that has it, or let the task need less", func(x belfry.WorkerState) bool { return d.Meets(x.Has) }},
 		{"a worker does not drain", "start another", func(x belfry.WorkerState) bool { return !x.Drain }},
 	} {

@@ -249,8 +249,7 @@ func (c *cli) adviseWorkers(ctx context.Context, s *conn, t belfry.Task) {
 	var lacks []string
 	for _, w := range workers {
 		_, lane := w.Queues[t.Queue]
-		able := slices.Contains(w.Kinds, t.Kind) && (t.Kind != belfry.KindFunc || slices.Contains(w.Funcs, t.Name))
-		if !lane || !able {
+		if !lane || !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {
 			continue
 		}
 		if lacks = t.Demand().Unmet(w.Has); len(lacks) == 0 {

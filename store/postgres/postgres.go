@@ -82,7 +82,7 @@ func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	}
 	defer db.pool.Close()
 	if from, to, err = db.migrate(ctx, false); err == nil {
-		err = db.addPartitions(ctx)
+		err = db.addPartitions(ctx, false)
 	}
 	return from, to, db.unopened(err)
 }
@@ -171,7 +171,7 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	if keepSchema && from < to {
 		return belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", from, to).WithHint("run: belfry migrate")
 	}
-	return db.prepareDays(ctx)
+	return db.addPartitions(ctx, true)
 }
 
 // migrate takes a lock in a table, which unlike a session lock works behind a
@@ -224,7 +224,7 @@ const attempts = 4
 // milliseconds where the count itself took five. A node that freezes in a read
 // keeps dead rows from being removed, and days of history from being dropped, so
 // it is bounded as in [beginSQL].
-const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = '5s'"
+const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = " + frozenAfter
 
 // Read runs fn in a read-only transaction.
 func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {

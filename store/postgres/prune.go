@@ -25,7 +25,7 @@ const ahead = 3
 
 // beginAlter begins a change of the schema. A node that freezes in it holds locks,
 // as in [beginSQL].
-const beginAlter = "begin; set local idle_in_transaction_session_timeout = '5s'"
+const beginAlter = "begin; set local idle_in_transaction_session_timeout = " + frozenAfter
 
 // hastyAlter has a change of the schema give up on a table that others read or write:
 // while it waits for them, whoever comes next waits behind it.
@@ -41,21 +41,11 @@ func inTheWay(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
-// prepareDays makes the partitions of the coming days. What stands in the way
-// of one can wait: rows of a day that is not there go to the rest, and leave it
-// when the day is made.
-func (db *DB) prepareDays(ctx context.Context) error {
-	err := db.addPartitions(ctx)
-	if inTheWay(err) {
-		db.log.Warn("days of history could not be prepared yet", "error", err)
-		return nil
-	}
-	return err
-}
-
 // addPartitions makes what is missing of the coming days, each table's by itself,
-// so that one that is held up does not hold up the others.
-func (db *DB) addPartitions(ctx context.Context) error {
+// so that one that is held up does not hold up the others. Who is patient leaves what
+// others stand in the way of to the next pass: rows of a day that is not there go to
+// the rest, and leave it when the day is made.
+func (db *DB) addPartitions(ctx context.Context, patient bool) error {
 	var micros int64
 	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
 		return err
@@ -63,7 +53,12 @@ func (db *DB) addPartitions(ctx context.Context) error {
 	today := time.UnixMicro(micros).UTC().Truncate(day)
 	var failed []error
 	for _, parent := range parents {
-		failed = append(failed, db.addDays(ctx, parent, today))
+		err := db.addDays(ctx, parent, today)
+		if patient && inTheWay(err) {
+			db.log.Warn("days of history could not be prepared yet", "table", parent, "error", err)
+			continue
+		}
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }
@@ -130,7 +125,7 @@ func addPartition(ctx context.Context, tx pgx.Tx, parent, name string, from time
 
 // Prune drops the days that retention no longer keeps, and prepares new ones.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
-	if err := db.prepareDays(ctx); err != nil {
+	if err := db.addPartitions(ctx, true); err != nil {
 		return false, translate(err)
 	}
 	cutoff, err := db.pruneBefore(ctx, k)

@@ -234,6 +234,9 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.State
 	return at, answers, nil
 }
 
+// frozenAfter is how long a transaction may sit between two statements.
+const frozenAfter = "'5s'"
+
 // beginSQL draws the transaction's number, and then reads the clock and what
 // [horizon] needs. It bounds how long the transaction may sit between
 // two statements. A node that freezes inside one, stopped or cut off, holds row
@@ -258,7 +261,7 @@ const beginSQL = `
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
 		concat(
-			set_config('idle_in_transaction_session_timeout', '5s', true),
+			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),
 			set_config('enable_bitmapscan', 'off', true),
 			set_config('jit', 'off', true),
