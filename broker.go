@@ -27,8 +27,9 @@ type Broker interface {
 	// Renew keeps the session alive and answers which of its jobs were asked
 	// to end. Holding is every attempt the worker has: what was leased to it
 	// more than [ClaimSettled] ago and is not among them never arrived, and is
-	// handed back.
-	Renew(ctx context.Context, session string, holding []Ref) (Renewal, error)
+	// handed back. What it says of those that were claimed ahead decides what
+	// becomes of them if the worker is lost.
+	Renew(ctx context.Context, session string, holding []Holding) (Renewal, error)
 	// Finish settles attempts. The answers stand in the order of the question.
 	// A stale lease is an answer, not an error. Calling again with the same
 	// question is harmless. The list is the caller's again when it returns.
@@ -60,6 +61,7 @@ type WorkerInfo struct {
 	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
 	TTL       Duration       `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
 	Remote    bool           `json:"-"` // it reaches the store through a node, who says so
+	Token     int64          `json:"-"` // ID of the token that opened the session; 0: the session is a node's own
 }
 
 // Session is one life of a worker.
@@ -89,8 +91,22 @@ type ClaimRequest struct {
 	Session string         `json:"session"`
 	Tickets []Ticket       `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
 	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
+	Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
+	Without []Kind         `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
 	Wait    Duration       `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 }
+
+// Of is a worker without the kinds that it cannot begin just now.
+func (c *ClaimRequest) Of(w WorkerState) WorkerState {
+	if len(c.Without) > 0 {
+		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k Kind) bool { return slices.Contains(c.Without, k) })
+	}
+	return w
+}
+
+// Slots is how many of n jobs of a queue a claim has free slots for. What it
+// leases beyond these is claimed ahead, and is only what [Retry.MayWait] allows.
+func (c *ClaimRequest) Slots(queue string, n int) int { return max(0, n-max(0, c.Ahead[queue])) }
 
 // MaxTickets bounds the tickets of one claim.
 const MaxTickets = 100
@@ -132,6 +148,21 @@ type Ticket struct {
 type Ref struct {
 	JobID int64 `json:"job_id"`
 	Lease int64 `json:"lease"`
+}
+
+// Holding is an attempt that a worker has, as it says in a renewal.
+type Holding struct {
+	Ref
+	Waiting bool `json:"waiting,omitempty" doc:"It was claimed ahead and has not begun"`
+}
+
+// Held are attempts that have begun.
+func Held(refs ...Ref) []Holding {
+	all := make([]Holding, len(refs))
+	for i, ref := range refs {
+		all[i].Ref = ref
+	}
+	return all
 }
 
 // Renewal is the answer to a renewal.
@@ -190,8 +221,22 @@ const (
 // attempt's whole log: what a task may ask for, and room to say what was cut.
 const (
 	MaxLogPiece = 64 << 10
-	MaxLog      = MaxOutputLimit + 1<<20
+	MaxLog      = MaxOutputLimit + logRoom
+
+	logRoom = 1 << 20
 )
+
+// LogLimit is how many bytes the log of an attempt may have: what the task asks
+// for, and room for what the worker says itself.
+func (t Task) LogLimit() int64 {
+	switch {
+	case t.Kind == KindProgram && t.Program != nil && t.Program.Limits.Log > 0:
+		return t.Program.Limits.Log + logRoom
+	case t.Kind == KindCommand && t.Command != nil && t.Command.OutputLimit > 0:
+		return int64(t.Command.OutputLimit) + logRoom
+	}
+	return MaxLog
+}
 
 // RunsIn reports that a worker takes jobs of a namespace.
 func (w WorkerInfo) RunsIn(namespace string) bool {
@@ -286,11 +331,22 @@ func (c ClaimRequest) Validate() error {
 			p.addf("want."+name, n, "is outside 0 to %d", MaxBatch)
 		}
 	}
+	for name, n := range c.Ahead {
+		if n < 0 || n > MaxBatch {
+			p.addf("ahead."+name, n, "is outside 0 to %d", MaxBatch)
+		}
+	}
+	if len(c.Without) > len(Kinds) {
+		p.addf("without", len(c.Without), "has more entries than there are kinds")
+	}
 	if len(c.Tickets) > MaxTickets {
 		p.addf("tickets", len(c.Tickets), "has more than %d entries", MaxTickets)
 	}
 	if len(c.Want) > MaxQueues {
 		p.addf("want", len(c.Want), "has more than %d entries", MaxQueues)
+	}
+	if len(c.Ahead) > MaxQueues {
+		p.addf("ahead", len(c.Ahead), "has more than %d entries", MaxQueues)
 	}
 	return p.err("claim")
 }

@@ -37,7 +37,7 @@ type Retention struct {
 
 // TableHealth is one table, or all partitions of one.
 type TableHealth struct {
-	Name       string    `json:"name"`
+	Name       string    `json:"name" doc:"With its schema or prefix"`
 	Rows       int64     `json:"rows" doc:"An estimate that costs nothing; on SQLite there are at most so many"`
 	Size       int64     `json:"size,omitempty" doc:"PostgreSQL: bytes, with indexes"`
 	Parts      int       `json:"parts,omitempty" doc:"PostgreSQL: partitions, if any"`

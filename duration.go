@@ -3,6 +3,7 @@ package belfry
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +14,15 @@ import (
 // no fixed length and belong into a cron or RRULE rule.
 type Duration time.Duration
 
+// spoken is a length of time in words, such as 5 minutes.
+var spoken = regexp.MustCompile(`^\s*([0-9]+)\s*(?i:(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?)\s*$`)
+
 // ParseDuration reads what [Duration] writes. It refuses numbers without a
 // unit, because nobody can say whether 5 means seconds or minutes.
 func ParseDuration(s string) (Duration, error) {
+	if m := spoken.FindStringSubmatch(s); m != nil {
+		return 0, fmt.Errorf("%q is not a duration, write %q", s, m[1]+strings.ToLower(strings.Join(m[2:], "")))
+	}
 	if d, err := time.ParseDuration(s); err == nil {
 		return Duration(d), nil
 	}

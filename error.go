@@ -30,6 +30,7 @@ const (
 	Forbidden    Code = "forbidden"    // a valid token without the needed scope
 	TooLarge     Code = "too_large"    // a body, batch or value over its limit
 	Unavailable  Code = "unavailable"  // the database or server cannot be reached now
+	Unknown      Code = "unknown"      // it may have been done: the answer to the change was lost
 	Internal     Code = "internal"     // our fault
 )
 

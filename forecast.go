@@ -54,13 +54,13 @@ const (
 // Loads adds up the starts of schedules.
 type Loads struct {
 	zone    *time.Location
-	minutes map[int64]*Load
+	minutes map[int64]*minuteLoad
 	hours   map[int64]*LoadHour
 }
 
 // NewLoads counts in the hours of a zone.
 func NewLoads(zone string) (*Loads, error) {
-	l := &Loads{minutes: map[int64]*Load{}, hours: map[int64]*LoadHour{}}
+	l := &Loads{minutes: map[int64]*minuteLoad{}, hours: map[int64]*LoadHour{}}
 	var err error
 	if l.zone, err = cron.LoadZone(or(zone, "UTC")); err != nil {
 		return nil, InvalidField("zone", zone, "is not a time zone", "an IANA name such as Europe/Sofia")
@@ -71,35 +71,72 @@ func NewLoads(zone string) (*Loads, error) {
 // Add counts n schedules that all start at the same times, which are in order.
 // Of those, the ones that are given are named.
 func (l *Loads) Add(times []time.Time, n int, named []LoadOf) {
-	var hour *LoadHour
-	inHour := 0
-	flush := func() {
-		if hour != nil {
-			hour.take(inHour, named)
-		}
-		inHour = 0
-	}
+	a := adding{l: l, n: n, named: named}
 	for _, t := range times {
-		key := t.Unix() / 60
-		m := l.minutes[key]
-		if m == nil {
-			m = &Load{Minute: time.Unix(key*60, 0).UTC()}
-			l.minutes[key] = m
-		}
-		m.Starts += n
-		for _, one := range named[:min(len(named), loadNames)] {
+		a.in(t.Unix()/60, 1)
+	}
+	a.flush()
+}
+
+// AddFixed is Add for times that begin with the first and are so far apart,
+// without a list of them.
+func (l *Loads) AddFixed(first time.Time, step time.Duration, times int64, n int, named []LoadOf) {
+	a := adding{l: l, n: n, named: named}
+	for i := int64(0); i < times; {
+		at := first.Add(time.Duration(i) * step)
+		minute := at.Unix() / 60
+		left := time.Unix((minute+1)*60, 0).Sub(at)
+		some := min(int64((left+step-1)/step), times-i)
+		a.in(minute, int(some))
+		i += some
+	}
+	a.flush()
+}
+
+// adding counts the starts of some schedules, hour by hour.
+type adding struct {
+	l      *Loads
+	n      int
+	named  []LoadOf
+	hour   *LoadHour
+	inHour int
+}
+
+// in counts starts of each of the schedules in a minute.
+func (a *adding) in(minute int64, starts int) {
+	m := a.l.minutes[minute]
+	if m == nil {
+		m = &minuteLoad{Load: Load{Minute: time.Unix(minute*60, 0).UTC()}}
+		m.hour = a.l.hourOf(m.Minute)
+		a.l.minutes[minute] = m
+	}
+	m.Starts += a.n * starts
+	if len(m.Schedules) < loadNames {
+		for _, one := range a.named[:min(len(a.named), loadNames)] {
 			if len(m.Schedules) < loadNames && !slices.Contains(m.Schedules, one.Schedule) {
 				m.Schedules = append(m.Schedules, one.Schedule)
 			}
 		}
-		if h := l.hourOf(m.Minute); h != hour {
-			flush()
-			hour = h
-		}
-		inHour++
-		hour.Starts += n
 	}
-	flush()
+	if m.hour != a.hour {
+		a.flush()
+		a.hour = m.hour
+	}
+	a.inHour += starts
+	a.hour.Starts += a.n * starts
+}
+
+func (a *adding) flush() {
+	if a.hour != nil {
+		a.hour.take(a.inHour, a.named)
+	}
+	a.inHour = 0
+}
+
+// minuteLoad is a minute in its hour.
+type minuteLoad struct {
+	Load
+	hour *LoadHour
 }
 
 func (l *Loads) hourOf(minute time.Time) *LoadHour {
@@ -133,15 +170,13 @@ func (l *Loads) Forecast(onlyHours bool) Forecast {
 	f := Forecast{Loads: []Load{}, Hours: []LoadHour{}}
 	minutes := make([]Load, 0, len(l.minutes))
 	for _, m := range l.minutes {
-		minutes = append(minutes, *m)
+		minutes = append(minutes, m.Load)
+		if m.Starts > m.hour.Most || m.Starts == m.hour.Most && m.Minute.Before(m.hour.Minute) {
+			m.hour.Most, m.hour.Minute = m.Starts, m.Minute
+		}
 	}
 	byTime := func(a, b Load) int { return a.Minute.Compare(b.Minute) }
 	slices.SortFunc(minutes, byTime)
-	for _, m := range minutes {
-		if h := l.hourOf(m.Minute); m.Starts > h.Most {
-			h.Most, h.Minute = m.Starts, m.Minute
-		}
-	}
 	for _, h := range l.hours {
 		f.Hours = append(f.Hours, *h)
 	}
@@ -153,6 +188,16 @@ func (l *Loads) Forecast(onlyHours bool) Forecast {
 		f.Loads = minutes
 	}
 	return f
+}
+
+// FixedRate is the interval of a schedule whose times are so far apart and have
+// nothing else about them: how many there are is counted, and none is looked at.
+func (s Schedule) FixedRate() (step time.Duration, fixed bool) {
+	if len(s.Rules) != 1 || s.Jitter > 0 || len(s.Calendars()) > 0 || !s.FinishAt.IsZero() {
+		return 0, false
+	}
+	r := s.Rules[0]
+	return r.Every.D(), r.Every > 0 && r.Anchor != AnchorFinish
 }
 
 // hashed is a cron expression with an H, which stands for a hash of the name.

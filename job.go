@@ -33,7 +33,7 @@ type Job struct {
 	ClaimedAt   time.Time       `json:"claimed_at,omitzero" doc:"Last claim by a worker"`
 	FinishedAt  time.Time       `json:"finished_at,omitzero"`
 	DeadlineAt  time.Time       `json:"deadline_at,omitzero" doc:"When the server ends the attempt if its worker does not"`
-	Attempt     int             `json:"attempt" doc:"Attempts begun, whatever came of them"`
+	Attempt     int             `json:"attempt" doc:"How often a worker has claimed it, whatever came of that"`
 	Failures    int             `json:"failures" doc:"Attempts that count against max_attempts"`
 	Infra       int             `json:"infra,omitempty" doc:"Attempts that the machine spoiled and that count in the task's infrastructure retries instead"`
 	Snoozes     int             `json:"snoozes,omitempty"`
@@ -42,6 +42,7 @@ type Job struct {
 	Lease       int64           `json:"lease,omitempty" doc:"Number of its last lease"`
 	Session     string          `json:"session,omitempty" doc:"Session that runs or last ran it"`
 	CancelAt    time.Time       `json:"cancel_at,omitzero" doc:"When it was asked to end while running"`
+	Ahead       bool            `json:"ahead,omitempty" doc:"Its worker claimed it beyond its free slots and has not yet said that it began"`
 	ActiveKey   string          `json:"active_key,omitempty" doc:"No other live job of the namespace has this key"`
 	Key         string          `json:"key,omitempty" doc:"Idempotency key it was asked for with"`
 	RerunOf     int64           `json:"rerun_of,omitempty" doc:"Of one job that is shown: the finished job that it was made from"`
@@ -100,7 +101,7 @@ type NewJob struct {
 	MaxAttempts int             `json:"max_attempts,omitempty"`
 	Timeout     Duration        `json:"timeout,omitempty"`
 	Tags        []string        `json:"tags,omitempty"`
-	Key         string          `json:"key,omitempty" doc:"Idempotency key: within the window a second job with it is not made, the first is returned"`
+	Key         string          `json:"key,omitempty" doc:"Idempotency key: within the window a second job with it is not made, the first is returned; another task, input or setting with it is refused"`
 	KeyWindow   Duration        `json:"key_window,omitempty" doc:"How long the key is remembered; default: 24h; at most 90d"`
 	ActiveKey   string          `json:"active_key,omitempty" doc:"At most one job with this key that has not ended; a second is not made, the first is returned"`
 }
@@ -191,6 +192,18 @@ type Attempt struct {
 	LogCut    bool      `json:"log_cut,omitempty" doc:"Output went over its limit and was cut"`
 
 	Sandboxed *Sandboxed `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
+}
+
+// BeganAt is when an attempt began, or zero where that is not known: its worker
+// was lost, or the job was handed back or canceled before it had a slot.
+func (a Attempt) BeganAt() time.Time {
+	switch {
+	case !a.StartedAt.IsZero():
+		return a.StartedAt
+	case a.Outcome == OutcomeLost, a.Outcome == OutcomeHandedBack, a.Outcome == OutcomeCanceled:
+		return time.Time{}
+	}
+	return a.ClaimedAt
 }
 
 // Outcome is how an attempt ended.

@@ -19,8 +19,40 @@ type Manifest struct {
 	StatusPages []StatusPage `json:"status_pages,omitempty"`
 }
 
-// MaxManifest bounds the definitions in one manifest.
-const MaxManifest = 100_000
+// MaxManifest bounds the definitions in one manifest, and MaxApply those of them
+// that one apply changes, in one transaction.
+const (
+	MaxManifest = 100_000
+	MaxApply    = 10_000
+)
+
+// Only is the part of the manifest whose [Change.Key] is in a list.
+func (m Manifest) Only(keys []string) Manifest {
+	in := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		in[k] = true
+	}
+	return Manifest{
+		Queues:      only(m.Queues, in, func(v Queue) Change { return Change{Noun: "queue", Name: v.Name} }),
+		Calendars:   only(m.Calendars, in, func(v Calendar) Change { return Change{Noun: "calendar", Namespace: v.Namespace, Name: v.Name} }),
+		Tasks:       only(m.Tasks, in, func(v Task) Change { return Change{Noun: "task", Namespace: v.Namespace, Name: v.Name} }),
+		Schedules:   only(m.Schedules, in, func(v Schedule) Change { return Change{Noun: "schedule", Namespace: v.Namespace, Name: v.Name} }),
+		Channels:    only(m.Channels, in, func(v Channel) Change { return Change{Noun: "channel", Namespace: v.Namespace, Name: v.Name} }),
+		AlertRules:  only(m.AlertRules, in, func(v AlertRule) Change { return Change{Noun: "alert_rule", Namespace: v.Namespace, Name: v.Name} }),
+		Monitors:    only(m.Monitors, in, func(v Monitor) Change { return Change{Noun: "monitor", Namespace: v.Namespace, Name: v.Name} }),
+		Windows:     only(m.Windows, in, func(v Window) Change { return Change{Noun: "window", Namespace: v.Namespace, Name: v.Name} }),
+		StatusPages: only(m.StatusPages, in, func(v StatusPage) Change { return Change{Noun: "status_page", Namespace: v.Namespace, Name: v.Name} }),
+	}
+}
+
+func only[T any](all []T, keys map[string]bool, line func(T) Change) (out []T) {
+	for _, v := range all {
+		if keys[line(v).Key()] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
 
 // WithDefaults fills what was left out, and gives what names no namespace the
 // given one.
@@ -128,6 +160,9 @@ type Change struct {
 	Fields    []string `json:"fields,omitempty" doc:"For an update: what differs, as field: before -> after"`
 }
 
+// Key names the definition that the line is about.
+func (c Change) Key() string { return c.Noun + "/" + c.Namespace + "/" + c.Name }
+
 // Action is what an apply does to one definition.
 type Action string
 
@@ -150,4 +185,9 @@ type ApplyOptions struct {
 	Namespace string `json:"namespace,omitempty" doc:"For definitions that name none, and the one that prune is about; default: default"`
 	DryRun    bool   `json:"dry_run,omitempty" doc:"Only say what would change"`
 	Prune     bool   `json:"prune,omitempty" doc:"Delete what the namespace has and the manifest does not name"`
+
+	// CompareSecrets lets a dry run say whether secrets that the manifest holds are
+	// those that are kept. Without it each counts as changed: who may not see a
+	// secret does not learn either whether a guess is right. An apply compares them.
+	CompareSecrets bool `json:"-"`
 }

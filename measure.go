@@ -81,12 +81,14 @@ const (
 	CodeInternal    CheckCode = "internal"
 )
 
-// Phases are the parts of a latency. One that did not happen is zero.
+// Phases are the parts of a latency, and their sum is the latency but for moments
+// of computing. One that did not happen is zero. The latency of a ping is the
+// mean of its requests, and its look-up stands beside that.
 type Phases struct {
 	DNS       Duration `json:"dns,omitempty"`
 	Connect   Duration `json:"connect,omitempty"`
 	TLS       Duration `json:"tls,omitempty"`
-	FirstByte Duration `json:"first_byte,omitempty" doc:"From the request's last byte to the answer's first"`
+	FirstByte Duration `json:"first_byte,omitempty" doc:"From the connection to the first byte of the answer, sending included"`
 	Transfer  Duration `json:"transfer,omitempty"`
 }
 

@@ -24,8 +24,8 @@ type Queue struct {
 // Queues that exist from the start. Checks and Belfry's own work have lanes of
 // their own, so that no flood of ordinary jobs can hold them up.
 const (
-	ChecksQueue = "checks"
-	SystemQueue = "system"
+	ChecksQueue = "checks" // of monitors alone: see [CheckReserved]
+	SystemQueue = "system" // of Belfry's own work alone
 )
 
 // Defaults and limits of a queue.

@@ -32,6 +32,9 @@ func Settle(j Job, r Retry, f Finish, now time.Time) Settlement {
 		s.State, s.Reason, s.Note = JobCanceled, ReasonCanceled, j.Note
 	case f.Outcome == OutcomeHandedBack:
 		s.State, s.DueAt = JobReady, now
+	case f.Outcome == OutcomeLost && j.Ahead && r.MayWait(j):
+		s.State, s.DueAt, s.Outcome = JobReady, now, OutcomeHandedBack
+		s.Error = "its worker was lost before it said that the job had begun"
 	case f.Outcome == OutcomeSnoozed:
 		s.snooze(f, now)
 	default:

@@ -315,3 +315,27 @@ func TestFinalStates(t *testing.T) {
 		t.Errorf("%d states", len(JobStates))
 	}
 }
+
+func TestALossIsForgivenOnceToWhatWasClaimedAhead(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change  func(*Job, *Retry)
+		state   JobState
+		outcome Outcome
+	}{
+		"claimed ahead":                     {func(*Job, *Retry) {}, JobReady, OutcomeHandedBack},
+		"in a slot, or known to have begun": {func(j *Job, _ *Retry) { j.Ahead = false }, JobScheduled, OutcomeLost},
+		"a second time":                     {func(j *Job, _ *Retry) { j.Attempt = 2 }, JobScheduled, OutcomeLost},
+		"a single try":                      {func(j *Job, _ *Retry) { j.MaxAttempts = 1 }, JobFailed, OutcomeLost},
+		"its loss is final":                 {func(_ *Job, r *Retry) { r.OnLost = OnLostFail }, JobFailed, OutcomeLost},
+		"it was asked to end":               {func(j *Job, _ *Retry) { j.CancelAt = now }, JobCanceled, OutcomeLost},
+	} {
+		j := Job{ID: 1, State: JobRunning, Attempt: 1, MaxAttempts: 3, Ahead: true}
+		r := Retry{}.withDefaults()
+		c.change(&j, &r)
+		s := Settle(j, r, Finish{Outcome: OutcomeLost, Error: "lost"}, now)
+		if s.State != c.state || s.Outcome != c.outcome || (s.Failures == 0) != (c.state == JobReady || c.state == JobCanceled) {
+			t.Errorf("%s: the job is %s with %d failures after %s", name, s.State, s.Failures, s.Outcome)
+		}
+	}
+}

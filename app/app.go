@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type App struct {
 	pages     *console.Console // nil without the role api, and when it is switched off
 	url       string
 	tokenFile string
+	unwell    unwell
 }
 
 // New checks the options. It opens nothing.
@@ -96,6 +98,9 @@ func (a *App) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		a.log.Info("stopping", "grace", a.opt.Grace)
 	case failed = <-a.fatal:
+		if outdated := a.store.Outdated(); outdated != nil { // whichever part found out first
+			failed = outdated
+		}
 		a.log.Error("stopping, because a part of the node failed", "error", failed)
 	}
 	return errors.Join(failed, a.Stop(context.WithoutCancel(ctx)))
@@ -228,6 +233,9 @@ func (a *App) startAPI(ctx context.Context) error {
 	if !a.opt.Has(config.RoleAPI) {
 		return nil
 	}
+	if err := a.initialTokens(ctx); err != nil {
+		return err
+	}
 	usable, err := usableTokens(ctx, a.store)
 	if err != nil {
 		return err
@@ -289,7 +297,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		Service: a.store, Secrets: a.store, PublicURL: a.opt.PublicURL, Auth: a.store, Attempts: a.store,
 		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
-		Observe: requests.observe, Hosts: hosts(a.opt.Config), Ready: a.ready,
+		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,
 	}
 	if a.teller != nil {
 		o.Notifier = a.teller
@@ -313,17 +321,31 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 	if !a.opt.NoConsole {
 		o.Console = a.console
 	}
+	if o.TrustedProxies, err = a.opt.Proxies(); err != nil {
+		return nil, nil, err
+	}
+	o.HTTPS = a.opt.TLSCert != "" || strings.HasPrefix(a.opt.PublicURL, "https://")
+	var pair *servedCert
+	if a.opt.TLSCert != "" {
+		if pair, err = openCertificate(a.opt.TLSCert, a.opt.TLSKey, a.log); err != nil {
+			return nil, nil, err
+		}
+		o.Check = pair.check
+	}
 	h, err := httpapi.New(o)
 	if err != nil {
 		return nil, nil, err
 	}
+	open := map[string]func() int64{"api": h.Streams}
+	if a.pages != nil {
+		open["pages"] = a.pages.Streams
+	}
+	if err := a.opt.Registry.Register(newStreams(new(catalogue), open)); err != nil {
+		return nil, nil, fmt.Errorf("register metrics: %w", err)
+	}
 	srv := h.HTTPServer(a.opt.Listen)
-	if a.opt.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(a.opt.TLSCert, a.opt.TLSKey)
-		if err != nil {
-			return nil, nil, belfry.InvalidField("tls_cert", a.opt.TLSCert, "cannot be used: "+err.Error(), "give PEM files of a certificate and its key")
-		}
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if pair != nil {
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.get}
 	}
 	return srv, h, nil
 }
@@ -335,7 +357,7 @@ func (a *App) ready(context.Context) error {
 	case <-a.draining:
 		return belfry.Errorf(belfry.Unavailable, "this node is stopping")
 	default:
-		return nil
+		return a.store.Outdated()
 	}
 }
 

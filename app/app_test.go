@@ -181,11 +181,6 @@ func TestAFailedStartLeavesNothingRunning(t *testing.T) {
 	start(t, o) // the file is free again
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 func TestASecondNodeOnTheFileIsRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,14 +19,16 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// Artifacts is where uploaded programs lie. It is opened when it is first
-// needed, so that who keeps none has no folder for them.
+// Artifacts is where uploaded programs and outputs lie: a part of its own for
+// each namespace, so that bytes that one has sent are not there for another.
+// Bytes are called by their namespace, a slash and their digest. A part is opened
+// when it is first needed, so that a namespace without artifacts has no folder.
 type Artifacts struct {
 	address string // as package blob has it
 	options blob.Options
 
-	mu sync.Mutex
-	st blob.Store
+	mu   sync.Mutex
+	open map[string]blob.Store // by namespace
 }
 
 var (
@@ -66,7 +68,7 @@ func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	if a == nil || a.IsFolder() {
 		return "", nil
 	}
-	st, err := a.open(ctx)
+	st, err := a.part(ctx, belfry.DefaultNamespace)
 	if err != nil {
 		return "", err
 	}
@@ -78,37 +80,57 @@ func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (a *Artifacts) open(ctx context.Context) (blob.Store, error) {
+// part is the store of a namespace.
+func (a *Artifacts) part(ctx context.Context, namespace string) (blob.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.st != nil {
-		return a.st, nil
+	if st := a.open[namespace]; st != nil {
+		return st, nil
 	}
-	st, err := blob.Open(ctx, a.address, a.options)
-	if err == nil {
-		a.st = st
+	address, err := blob.Part(a.address, namespace)
+	if err != nil {
+		return nil, err
 	}
-	return st, err
+	o := a.options
+	o.URL = linksPath + namespace
+	st, err := blob.Open(ctx, address, o)
+	if err != nil {
+		return nil, err
+	}
+	if a.open == nil {
+		a.open = map[string]blob.Store{}
+	}
+	a.open[namespace] = st
+	return st, nil
+}
+
+// linksPath is where a node serves the links of its folder.
+const linksPath = "/artifacts/"
+
+// named is the store that holds bytes of a name, and their digest.
+func (a *Artifacts) named(ctx context.Context, name string) (st blob.Store, digest string, err error) {
+	namespace, digest, _ := strings.Cut(name, "/")
+	st, err = a.part(ctx, namespace)
+	return st, digest, err
 }
 
 // Close gives back what was opened.
-func (a *Artifacts) Close() error {
+func (a *Artifacts) Close() (err error) {
 	if a == nil {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.st == nil {
-		return nil
+	for _, st := range a.open {
+		err = errors.Join(err, st.Close())
 	}
-	err := a.st.Close()
-	a.st = nil
+	a.open = nil
 	return err
 }
 
 // SignPut implements [store.Bytes].
-func (a *Artifacts) SignPut(ctx context.Context, digest string, size int64, expires time.Duration) (belfry.SignedRequest, error) {
-	st, err := a.open(ctx)
+func (a *Artifacts) SignPut(ctx context.Context, name string, size int64, expires time.Duration) (belfry.SignedRequest, error) {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return belfry.SignedRequest{}, err
 	}
@@ -116,8 +138,8 @@ func (a *Artifacts) SignPut(ctx context.Context, digest string, size int64, expi
 }
 
 // SignGet implements [store.Bytes].
-func (a *Artifacts) SignGet(ctx context.Context, digest string, expires time.Duration) (belfry.SignedRequest, error) {
-	st, err := a.open(ctx)
+func (a *Artifacts) SignGet(ctx context.Context, name string, expires time.Duration) (belfry.SignedRequest, error) {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return belfry.SignedRequest{}, err
 	}
@@ -125,8 +147,8 @@ func (a *Artifacts) SignGet(ctx context.Context, digest string, expires time.Dur
 }
 
 // Has implements [store.Bytes].
-func (a *Artifacts) Has(ctx context.Context, digest string, size int64) (bool, error) {
-	st, err := a.open(ctx)
+func (a *Artifacts) Has(ctx context.Context, name string, size int64) (bool, error) {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -138,8 +160,8 @@ func (a *Artifacts) Has(ctx context.Context, digest string, size int64) (bool, e
 }
 
 // Verify implements [store.Bytes].
-func (a *Artifacts) Verify(ctx context.Context, digest string, size int64) error {
-	st, err := a.open(ctx)
+func (a *Artifacts) Verify(ctx context.Context, name string, size int64) error {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -148,8 +170,8 @@ func (a *Artifacts) Verify(ctx context.Context, digest string, size int64) error
 
 // Put keeps bytes without a link, for a command that works on the database
 // itself.
-func (a *Artifacts) Put(ctx context.Context, digest string, size int64, r io.Reader) error {
-	st, err := a.open(ctx)
+func (a *Artifacts) Put(ctx context.Context, name string, size int64, r io.Reader) error {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -157,53 +179,73 @@ func (a *Artifacts) Put(ctx context.Context, digest string, size int64, r io.Rea
 }
 
 // Open reads an artifact, for a worker of this node.
-func (a *Artifacts) Open(ctx context.Context, digest string) (io.ReadCloser, error) {
-	st, err := a.open(ctx)
+func (a *Artifacts) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return st.Open(ctx, digest)
 }
 
-// Settled implements [engine.Bytes]. A folder that was never needed is not made
-// to look into it.
-func (a *Artifacts) Settled(ctx context.Context, after string, n int, before time.Time) (digests []string, next string, err error) {
-	if path := a.folder(); path != "" {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, "", nil
-		}
+// Settled implements [engine.Bytes]. It looks into one namespace after another.
+func (a *Artifacts) Settled(ctx context.Context, after string, n int, before time.Time) (names []string, next string, err error) {
+	namespaces, err := blob.Parts(ctx, a.address)
+	if err != nil || len(namespaces) == 0 {
+		return nil, "", err
 	}
-	st, err := a.open(ctx)
+	slices.Sort(namespaces)
+	namespace, digest, _ := strings.Cut(after, "/")
+	i, there := slices.BinarySearch(namespaces, namespace)
+	if !there { // gone, or this is the first call
+		digest = ""
+	}
+	if i == len(namespaces) {
+		return nil, "", nil
+	}
+	st, err := a.part(ctx, namespaces[i])
 	if err != nil {
 		return nil, "", err
 	}
-	infos, err := st.List(ctx, after, n)
+	infos, err := st.List(ctx, digest, n)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, info := range infos {
 		if info.Changed.Before(before) {
-			digests = append(digests, info.Digest)
+			names = append(names, namespaces[i]+"/"+info.Digest)
 		}
 	}
-	if len(infos) == n {
-		next = infos[n-1].Digest
+	switch {
+	case len(infos) == n:
+		next = namespaces[i] + "/" + infos[n-1].Digest
+	case i+1 < len(namespaces):
+		next = namespaces[i+1] + "/"
 	}
-	return digests, next, nil
+	return names, next, nil
 }
 
 // Delete implements [engine.Bytes].
-func (a *Artifacts) Delete(ctx context.Context, digest string) error {
-	st, err := a.open(ctx)
+func (a *Artifacts) Delete(ctx context.Context, name string) error {
+	st, digest, err := a.named(ctx, name)
 	if err != nil {
 		return err
 	}
 	return st.Delete(ctx, digest)
 }
 
-// ServeHTTP serves the links of a folder.
+// ServeHTTP serves the links of a folder. A namespace that has none is not
+// opened, which would make its folder.
 func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	st, err := a.open(r.Context())
+	namespace, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, linksPath), "/")
+	address, err := blob.Part(a.address, namespace)
+	if err == nil {
+		_, err = os.Stat(strings.TrimPrefix(address, "folder:"))
+	}
+	if err != nil {
+		http.Error(w, "this link is not valid for this request", http.StatusForbidden)
+		return
+	}
+	st, err := a.part(r.Context(), namespace)
 	h, serves := st.(http.Handler)
 	if err != nil || !serves {
 		http.Error(w, "the artifacts of this node cannot be reached now", http.StatusServiceUnavailable)
@@ -218,7 +260,7 @@ func (a *App) checkArtifacts(ctx context.Context) error {
 	if a.opt.Artifacts == "" {
 		return nil
 	}
-	if _, err := a.artifacts.open(ctx); err != nil {
+	if _, err := a.artifacts.part(ctx, belfry.DefaultNamespace); err != nil {
 		return err
 	}
 	if a.artifacts.IsFolder() && a.opt.SQLitePath() == "" {

@@ -117,7 +117,7 @@ func TestAProgramIsUploadedAndFetchedByLinksAlone(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "belfry.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "artifacts", "sha256", art.SHA256[:2], art.SHA256)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "artifacts", "default", "sha256", art.SHA256[:2], art.SHA256)); err != nil {
 		t.Error(err)
 	}
 }

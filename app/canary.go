@@ -12,7 +12,7 @@ import (
 
 // CanaryTask is the name of a task of kind func that every Belfry worker
 // handles. A job of it proves that its queue is alive from end to end.
-const CanaryTask = "belfry.canary"
+const CanaryTask = belfry.CanaryTask
 
 // CanaryOutput is what a canary job returns.
 type CanaryOutput struct {

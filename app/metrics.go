@@ -34,6 +34,7 @@ func Metrics() []Metric {
 	newObserver(&c)
 	newRequests(&c)
 	newGauges(&c, nil)
+	newStreams(&c, nil)
 	newBells(&c)
 	slices.SortFunc(c, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 	return c

@@ -32,9 +32,9 @@ func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logge
 		o.Bytes = artifacts
 	}
 	if path := c.SQLitePath(); path != "" {
-		return sqlite.Open(ctx, path, sqlite.Options{Options: o})
+		return sqlite.Open(ctx, path, sqlite.Options{Options: o, Prefix: c.TablePrefix()})
 	}
-	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns})
+	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns, Schema: c.Schema})
 }
 
 // checkSealKey finds a mistake in the operator's key file when a node starts,
@@ -51,7 +51,7 @@ func Migrate(ctx context.Context, c config.Config) (from, to int64, err error) {
 		return 0, 0, err
 	}
 	if path := c.SQLitePath(); path != "" {
-		return sqlite.Migrate(ctx, path)
+		return sqlite.Options{Prefix: c.TablePrefix()}.Migrate(ctx, path)
 	}
-	return postgres.Migrate(ctx, c.Database)
+	return postgres.Options{Schema: c.Schema}.Migrate(ctx, c.Database)
 }

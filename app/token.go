@@ -16,13 +16,17 @@ import (
 	"github.com/belfry-run/belfry/httpapi"
 )
 
-// TokenPath is where the token of this machine's operator is kept: beside the
-// SQLite file, or in the user's configuration folder.
+// TokenPath is where the token of this machine's operator is kept: in
+// belfry.token beside the SQLite file, where a second database in that folder has
+// one under its own name, or in the user's configuration folder.
 func TokenPath(c config.Config) (string, error) {
 	if c.TokenFile != "" {
 		return c.TokenFile, nil
 	}
 	if path := c.SQLitePath(); path != "" {
+		if own := namedToken(path); exists(own) {
+			return own, nil
+		}
 		return filepath.Join(filepath.Dir(path), "belfry.token"), nil
 	}
 	dir, err := os.UserConfigDir()
@@ -31,6 +35,16 @@ func TokenPath(c config.Config) (string, error) {
 			WithHint("name a file with --token-file")
 	}
 	return filepath.Join(dir, "belfry", "token"), nil
+}
+
+// namedToken is the token file of an SQLite file under its own name.
+func namedToken(database string) string {
+	return strings.TrimSuffix(database, filepath.Ext(database)) + ".token"
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // ReadToken reads the token file. A file that is not there is an empty token.
@@ -67,23 +81,54 @@ func WriteToken(path, secret string) error {
 	return nil
 }
 
-// setTokenAside keeps a token that is in the way of a first one: it may be the
-// only one of another database whose file lies beside this one's, or of one on
-// PostgreSQL.
-func setTokenAside(path string) (kept string, err error) {
+// freePath is where a first token is written. A token that is in the way may be
+// the only one of another database, and then it is never replaced: the new one
+// goes to a file of its own, and other is true. The file under the database's
+// own name can only be of an earlier database there; it is kept under another.
+func freePath(c config.Config, path string) (free, kept string, other bool, err error) {
 	secret, err := ReadToken(path)
 	if err != nil || secret == "" {
-		return "", err
+		return path, "", false, err
 	}
-	kept = path + ".before-" + time.Now().UTC().Format("20060102-150405")
-	if err := os.Rename(path, kept); err != nil {
-		return "", fmt.Errorf("keep the token that is there: %w", err)
+	now := time.Now().UTC().Format("20060102-150405")
+	database := c.SQLitePath()
+	switch {
+	case c.TokenFile != "" || database == "":
+		return path + "." + now, "", true, nil
+	case path != namedToken(database):
+		return namedToken(database), "", true, nil
 	}
-	return kept, nil
+	kept = path + ".before-" + now
+	return path, kept, false, os.Rename(path, kept)
+}
+
+// initialTokens makes the tokens that the operator chose, where the database
+// does not have them.
+func (a *App) initialTokens(ctx context.Context) error {
+	if a.opt.InitialTokens == "" {
+		return nil
+	}
+	given, err := config.ReadTokens(a.opt.InitialTokens)
+	if err != nil {
+		return err
+	}
+	for _, g := range given {
+		t, created, err := a.store.EnsureToken(belfry.WithActor(ctx, "initial_tokens"), g.Token(), string(g.Secret))
+		if err != nil {
+			return fmt.Errorf("create initial token %q: %w", g.Name, err)
+		}
+		switch err := t.Refusal(time.Now()); {
+		case created:
+			a.log.Info("created an initial token", "name", t.Name, "namespace", t.Namespace)
+		case err != nil:
+			a.log.Warn("an initial token is of no use", "name", t.Name, "reason", err)
+		}
+	}
+	return nil
 }
 
 // firstToken makes an admin token when there is none yet. It is called on
-// loopback only: elsewhere the operator makes one before the start.
+// loopback only: elsewhere the operator brings one, or makes one before the start.
 func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool) error {
 	path, err := TokenPath(a.opt.Config)
 	if err != nil {
@@ -99,18 +144,22 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 	if err != nil {
 		return fmt.Errorf("create the first token: %w", err)
 	}
-	before, err := setTokenAside(path)
+	free, kept, other, err := freePath(a.opt.Config, path)
 	if err != nil {
+		return fmt.Errorf("keep the token that is there: %w", err)
+	}
+	if err := WriteToken(free, secret); err != nil {
 		return err
 	}
-	if err := WriteToken(path, secret); err != nil {
-		return err
+	a.tokenFile = free
+	switch {
+	case other:
+		a.log.Warn("the token file holds the token of another database, and stays as it is", "token_file", path,
+			"way_out", "give --token-file "+free+" to the commands for this node")
+	case kept != "":
+		a.log.Warn("the token file held the token of an earlier database, which is kept", "kept", kept)
 	}
-	a.tokenFile = path
-	if before != "" {
-		a.log.Warn("the token file held the token of another database, which is kept", "kept", before)
-	}
-	a.log.Info("created an admin token", "name", name, "file", path)
+	a.log.Info("created an admin token", "name", name, "file", free)
 	return nil
 }
 
@@ -143,10 +192,11 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 	return false, nil
 }
 
-// mayHaveTokens is false for a database that is not there yet.
+// mayHaveTokens is false for a database that is not there yet, when nobody
+// brings a token for it.
 func mayHaveTokens(c config.Config) bool {
 	path := c.SQLitePath()
-	if path == "" {
+	if path == "" || c.InitialTokens != "" {
 		return true
 	}
 	_, err := os.Stat(path)
@@ -170,7 +220,7 @@ func mayListen(c config.Config, usable bool) error {
 	if !usable {
 		e.Fields = append(e.Fields, belfry.FieldError{
 			Field: "listen", Value: c.Listen, Message: "can be reached from other machines, and there is no token yet",
-			Hint: "make one first: belfry token create NAME --scope admin --save --database " + config.Mask(c.Database),
+			Hint: "make one first: belfry token create NAME --scope admin --save --database " + config.Mask(c.Database) + "; or bring one with initial_tokens",
 		})
 	}
 	if len(e.Fields) > 0 {

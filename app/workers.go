@@ -24,7 +24,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	}
 	w := Workers{
 		Broker: a.store, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
-		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, Artifacts: a.artifacts, node: true,
+		Version: a.opt.Version, Logger: a.log, Namespace: belfry.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
 		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
 	if _, err := w.serving(ctx, nil); err != nil {
@@ -53,7 +53,33 @@ type Workers struct {
 	Artifacts *Artifacts
 	Server    string
 
-	node bool // has a database
+	node   bool // has a database
+	unwell *unwell
+}
+
+// unwell are the workers of a node that can be asked how they are.
+type unwell struct {
+	mu  sync.Mutex
+	all []*worker.Worker
+}
+
+func (u *unwell) add(w *worker.Worker) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all = append(u.all, w)
+}
+
+func (u *unwell) kinds() map[belfry.Kind]string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := map[belfry.Kind]string{}
+	for _, w := range u.all {
+		maps.Copy(all, w.Unwell())
+	}
+	return all
 }
 
 // QueueLister knows which queues there are. A store does, and so does the
@@ -114,6 +140,7 @@ func (w *Workers) Run(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("start worker: %w", err)
 			}
+			w.unwell.add(one)
 			only := len(served) == 0
 			running.Go(func() {
 				err := one.Run(ctx)
@@ -189,17 +216,6 @@ func (w *Workers) serving(ctx context.Context, served map[string]int) (map[strin
 		return fresh, nil
 	}
 	queues, err := w.Queues.Queues(ctx)
-	if code := belfry.CodeOf(err); code == belfry.Forbidden || code == belfry.Unauthorized {
-		// A token that may only work cannot list queues. The first ones exist
-		// everywhere.
-		for _, q := range belfry.FirstQueues() {
-			queues = append(queues, belfry.QueueStats{Queue: q})
-		}
-		for _, name := range only {
-			queues = append(queues, belfry.QueueStats{Queue: belfry.Queue{Name: name}})
-		}
-		err = nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("list queues: %w", err)
 	}

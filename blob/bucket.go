@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -61,6 +63,10 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	if settings.Region == "" {
 		return nil, badPlace("names no region, and the AWS tools have none set")
 	}
+	if settings.HTTPClient == nil {
+		settings.HTTPClient = awshttp.NewBuildableClient()
+	}
+	settings.HTTPClient = bounded{settings.HTTPClient}
 	client := s3.NewFromConfig(settings, func(so *s3.Options) { place.apply(so, place.Endpoint) })
 	outside := s3.NewFromConfig(settings, func(so *s3.Options) {
 		place.apply(so, cmp.Or(place.PublicEndpoint, place.Endpoint))
@@ -86,10 +92,19 @@ func (p Place) apply(o *s3.Options, endpoint string) {
 // for another host.
 func newSender() *http.Client {
 	return &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
+
+// bounded is a client of the AWS tools whose calls end with their context.
+type bounded struct{ aws.HTTPClient }
+
+// Do implements [aws.HTTPClient].
+func (b bounded) Do(r *http.Request) (*http.Response, error) { return exchange.RoundTrip(b, r) }
+
+// RoundTrip makes a call that is not bounded.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) { return b.HTTPClient.Do(r) }
 
 func (b *Bucket) key(digest string) *string { return aws.String(b.prefix() + digest) }
 

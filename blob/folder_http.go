@@ -161,6 +161,8 @@ func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	message := http.StatusText(status)
 	var ours *belfry.Error
 	switch {
+	case r.Context().Err() != nil: // the client has left
+		f.log.Debug("serve an artifact", "method", r.Method, "error", err)
 	case status == http.StatusInternalServerError:
 		f.log.Error("serve an artifact", "method", r.Method, "error", err)
 	case errors.Is(err, errFull):

@@ -62,17 +62,26 @@ type Config struct {
 	OIDCGroups      map[string]string `json:"oidc_groups" group:"node" doc:"What groups may do, as group=namespace:scope with read, operate or admin, such as ops=*:admin; several with spaces between"`
 	OIDCDefault     string            `json:"oidc_default" group:"node" doc:"What everybody may do whom the provider lets in, such as default:read; default: groups alone count"`
 
+	Schema      string `json:"schema" default:"belfry" group:"node,client" doc:"PostgreSQL schema of the tables, made where it is missing; on SQLite their names begin with it and _. Nodes of one database and one schema are one installation"`
 	Wakeups     string `json:"wakeups" default:"notify" group:"node" doc:"How nodes on PostgreSQL wake each other: notify, or poll behind a pooler without LISTEN"`
 	MaxConns    int    `json:"max_conns" default:"0" group:"node" doc:"Connections to PostgreSQL; 0: chosen by the size of the machine"`
 	TLSCert     string `json:"tls_cert" group:"node" doc:"Certificate chain of the API, PEM"`
 	TLSKey      string `json:"tls_key" group:"node" doc:"Key of the certificate, PEM"`
-	BehindProxy bool   `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach"`
-	LogLevel    string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
-	LogFormat   string `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
-	Server      string `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
-	Token       string `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
-	TokenFile   string `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
-	Namespace   string `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
+	BehindProxy bool   `json:"behind_proxy" default:"false" group:"node" doc:"A proxy in front ends TLS: listen in the clear on an address others can reach. Proxies at loopback and private addresses are trusted to name the client, unless trusted_proxies names others"`
+
+	TrustedProxies []string `json:"trusted_proxies" group:"node" doc:"Proxies whose X-Forwarded-For or Forwarded header names the client: loopback, private, an address, or a range such as 10.1.0.0/16; default: none, or loopback and private with behind_proxy"`
+
+	LogLevel  string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
+	LogFormat string `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
+	Server    string `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
+	Token     string `json:"token" group:"worker,client" secret:"true" doc:"Token for the server; better in token_file or BELFRY_TOKEN than on a command line"`
+	TokenFile string `json:"token_file" group:"node,worker,client" doc:"File with the token; default: belfry.token beside the SQLite file, or belfry/token in the user's configuration folder"`
+	// InitialTokens is read by ReadTokens.
+	InitialTokens string `json:"initial_tokens" group:"node" doc:"YAML file with a list tokens (name, namespace, scopes, secret) that the node creates at its start where the database does not have them: the first tokens of an installation that starts by itself, as in a cluster. What was revoked stays revoked"`
+
+	CAFile string `json:"ca_file" group:"worker,client" doc:"PEM file of authorities to trust besides the system's when the server is asked: for a server whose certificate is of a private one"`
+
+	Namespace string `json:"namespace" default:"default" group:"worker,client" doc:"Owner of what is shown or changed; * for all"`
 
 	Brokers map[string]string `json:"brokers" group:"node,worker,broker" doc:"Brokers that ring for the workers of a queue, as queue=URL with sqs://REGION/QUEUE or nats://HOST:PORT/STREAM; workers elsewhere then claim its jobs by tickets, and nodes leave it to them"`
 }
@@ -140,6 +149,9 @@ func (c Config) Validate() error {
 	if err := belfry.CheckName("name", c.Name); c.Name != "" && err != nil {
 		bad("name", c.Name, "is not a name", "letters, digits, dots, dashes and underscores, starting with a letter or digit")
 	}
+	if !fitSchema.MatchString(c.Schema) || strings.HasPrefix(c.Schema, "pg_") {
+		bad("schema", c.Schema, "must be up to 39 lower-case letters, digits and _, and must not begin with a digit or pg_", "such as belfry")
+	}
 	choice("wakeups", c.Wakeups, "notify", "poll")
 	choice("log_level", c.LogLevel, "debug", "info", "warn", "error")
 	choice("log_format", c.LogFormat, "text", "json")
@@ -187,6 +199,9 @@ func (c Config) Validate() error {
 	if _, err := c.Addresses(); errors.As(err, &be) {
 		e.Fields = append(e.Fields, be.Fields...)
 	}
+	if _, err := c.Proxies(); errors.As(err, &be) {
+		e.Fields = append(e.Fields, be.Fields...)
+	}
 	if c.Namespace != belfry.AnyNamespace && belfry.CheckName("namespace", c.Namespace) != nil {
 		bad("namespace", c.Namespace, "is not a namespace", "letters, digits, dots, dashes and underscores, or *")
 	}
@@ -225,6 +240,22 @@ func isPort(text string) bool {
 	return err == nil && n <= 65535
 }
 
+// Proxies is every range of proxies that are trusted to name the client.
+func (c Config) Proxies() ([]netip.Prefix, error) {
+	names := c.TrustedProxies
+	if len(names) == 0 && c.BehindProxy {
+		names = []string{"loopback", "private"}
+	}
+	ps, err := guard.ParseAllow(names)
+	var e *belfry.Error
+	if errors.As(err, &e) {
+		for i := range e.Fields {
+			e.Fields[i].Field = "trusted_proxies"
+		}
+	}
+	return ps, err
+}
+
 // Addresses is every range that allow_addresses names.
 func (c Config) Addresses() ([]netip.Prefix, error) { return guard.ParseAllow(c.AllowAddresses) }
 
@@ -235,6 +266,12 @@ func (c Config) SQLitePath() string {
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(c.Database, "sqlite:"), "//")
 }
+
+// TablePrefix is what the names of the tables in a SQLite file begin with.
+func (c Config) TablePrefix() string { return c.Schema + "_" }
+
+// fitSchema has no name that SQL would have to quote.
+var fitSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,38}$`)
 
 // ArtifactStore is the address of the artifacts as package blob has it, or
 // empty if there is none: nodes that share a database share a place for these
@@ -274,7 +311,10 @@ func CheckDatabase(database string) error {
 		return belfry.InvalidField("database", Mask(database), "is of a kind that Belfry does not know",
 			"sqlite:PATH, a plain path, or postgres://user:password@host/name")
 	}
-	if (Config{Database: database}).SQLitePath() == "" && !isPostgres(database) {
+	switch path := (Config{Database: database}).SQLitePath(); {
+	case path == ":memory:":
+		return belfry.InvalidField("database", database, "must name a file: a node keeps a key and artifacts beside it", "such as sqlite:belfry.db")
+	case path == "" && !isPostgres(database):
 		return belfry.InvalidField("database", database, "names no file", "such as sqlite:belfry.db")
 	}
 	return nil

@@ -95,6 +95,8 @@ func TestConfigurationFaults(t *testing.T) {
 		"shared broker": {Input{File: file(t, "brokers:\n  a: sqs://x/y\n  b: sqs://x/y?dead=z\n")}, []string{`"b"`, "broker of queue a"}},
 		"labels":        {Input{Flags: map[string]string{"labels": "gpu=a b"}}, []string{"flag --labels", "gpu=a b", "not the value of a label"}},
 		"no labels":     {Input{Flags: map[string]string{"labels": "gpu"}}, []string{"flag --labels", "name=text"}},
+		"schema":        {Input{Flags: map[string]string{"schema": "Belfry"}}, []string{"flag --schema", "lower-case letters"}},
+		"memory":        {Input{Flags: map[string]string{"database": "sqlite::memory:"}}, []string{"flag --database", "must name a file"}},
 		"listen":        {Input{Flags: map[string]string{"listen": "7420"}}, []string{"flag --listen", "127.0.0.1:7420"}},
 		"half of TLS":   {Input{Flags: map[string]string{"tls_cert": "c.pem"}}, []string{"tls_key"}},
 		"addresses":     {Input{Flags: map[string]string{"allow_addresses": "10.0.0.0/99"}}, []string{"flag --allow-addresses"}},

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,14 +32,14 @@ func (p *pile) put(text string) string {
 	defer p.mu.Unlock()
 	sum := sha256.Sum256([]byte(text))
 	digest := hex.EncodeToString(sum[:])
-	p.at[digest] = time.Now()
+	p.at["default/"+digest] = time.Now()
 	return digest
 }
 
 func (p *pile) has(digest string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.at[digest].IsZero()
+	return !p.at["default/"+strings.TrimPrefix(digest, "default/")].IsZero()
 }
 
 func (p *pile) Settled(_ context.Context, after string, n int, before time.Time) (digests []string, next string, err error) {
@@ -118,13 +119,13 @@ func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.stuck = slices.Min(many)
+		p.stuck = "default/" + slices.Min(many)
 		time.Sleep(30 * time.Minute)
 		if !p.has(nobodys) {
 			t.Error("removed what came in a moment ago")
 		}
 		time.Sleep(2 * time.Hour)
-		if p.has(nobodys) || slices.ContainsFunc(many, func(digest string) bool { return digest != p.stuck && p.has(digest) }) {
+		if p.has(nobodys) || slices.ContainsFunc(many, func(digest string) bool { return "default/"+digest != p.stuck && p.has(digest) }) {
 			t.Error("kept what nothing refers to, behind what cannot be removed")
 		}
 		if !p.has(named) || !p.has(announced) {

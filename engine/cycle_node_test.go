@@ -328,7 +328,7 @@ func (l *link) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Ses
 	return l.Store.OpenSession(ctx, w)
 }
 
-func (l *link) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+func (l *link) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
 	if err := l.down(); err != nil {
 		return belfry.Renewal{}, err
 	}

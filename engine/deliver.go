@@ -8,31 +8,75 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// Outbox is a store that keeps what people are to be told.
+// Outbox is a store that keeps notifications until they are delivered.
 type Outbox interface {
 	// TakeAlerts takes messages that are due, of so many channels at most, for a
-	// while in which no other node takes them.
+	// while in which no other node takes them. The messages of a channel stand
+	// together.
 	TakeAlerts(ctx context.Context, publicURL string, channels int) (belfry.TakenAlerts, error)
 	// SettleAlerts records what came of a try.
 	SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.Told) error
 }
 
-// Sender tells people.
+// Sender delivers messages to channels.
 type Sender interface {
 	Send(ctx context.Context, c belfry.Channel, m belfry.Message) belfry.Told
 }
 
-// sendAtOnce bounds the messages that are on their way at the same time. Each
-// is to another channel.
-const sendAtOnce = 8
+const (
+	// sendAtOnce bounds the channels that messages are on their way to. It is
+	// large, because a message that waits for a receiver costs little, and the
+	// store bounds the part of each namespace: see [belfry.ChooseChannels].
+	sendAtOnce = 256
+	// sendGrace is how long a try may take beyond its deadline until its slot is
+	// given back without it.
+	sendGrace = 2 * time.Second
+	// maxStuck bounds the tries of one channel that did not end at their
+	// deadline. With so many the channel is not tried.
+	maxStuck = 3
+)
 
-// deliver tells what is due, and does not wait for who is slow: a channel that
-// does not answer holds up nobody but itself. A message that was sent and not
-// recorded, because the node died in between, is sent again under the same key.
-// It takes no more than can be on their way: what waited here for its turn would
-// be another node's before it has come.
+// stuck counts the tries that did not end at their deadline, by channel.
+type stuck struct {
+	mu  sync.Mutex
+	all int
+	of  map[[2]string]int
+}
+
+func (s *stuck) add(c belfry.Channel, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[[2]string]int{}
+	}
+	key := [2]string{c.Namespace, c.Name}
+	s.all += n
+	if s.of[key] += n; s.of[key] == 0 {
+		delete(s.of, key)
+	}
+}
+
+func (s *stuck) has(c belfry.Channel) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[[2]string{c.Namespace, c.Name}]
+}
+
+// StuckTries is how many tries to deliver a message did not end at their
+// deadline and still run. Any other number than 0 is a fault of Belfry.
+func (e *Engine) StuckTries() int {
+	e.stuck.mu.Lock()
+	defer e.stuck.mu.Unlock()
+	return e.stuck.all
+}
+
+// deliver sends what is due. Each channel has one slot, in which its messages
+// go one after the other, so that a slow receiver delays its own channel alone.
+// A message that was sent and not recorded, because the node died in between, is
+// sent again under the same key. It takes no more than can be on their way: what
+// waited here for its turn would be another node's before it has come.
 //
-// When nothing is to be told any more, wait for those under way.
+// After the last pass, wait for the messages under way.
 func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 	slots := make(chan struct{}, sendAtOnce)
 	var all sync.WaitGroup
@@ -48,22 +92,33 @@ func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 		if err != nil {
 			return longest, err
 		}
-		for _, t := range taken.Messages {
+		for _, messages := range byChannel(taken.Messages) {
 			slots <- struct{}{}
 			all.Go(func() {
 				defer func() { <-slots }()
-				e.deliverOne(ctx, box, t)
+				for _, t := range messages {
+					e.deliverOne(ctx, box, t)
+				}
 			})
 		}
 		return until(taken.NextAt, taken.Now, begun), nil
 	}, all.Wait
 }
 
+// byChannel are the messages of each channel, which stand together.
+func byChannel(all []belfry.TakenAlert) (out [][]belfry.TakenAlert) {
+	for i, t := range all {
+		if i == 0 || t.Channel.Namespace != all[i-1].Channel.Namespace || t.Channel.Name != all[i-1].Channel.Name {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], t)
+	}
+	return out
+}
+
 func (e *Engine) deliverOne(ctx context.Context, box Outbox, t belfry.TakenAlert) {
-	sending, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
-	defer cancel()
 	begun := time.Now()
-	told := e.opt.Sender.Send(sending, t.Channel, t.Message)
+	told := e.send(ctx, t)
 	told.Took = belfry.Duration(time.Since(begun))
 	if told.Error != "" {
 		e.opt.Logger.Warn("alert was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", told.Permanent, "error", told.Error)
@@ -77,4 +132,34 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t belfry.TakenAlert
 	if err := box.SettleAlerts(settling, t, told); err != nil {
 		e.opt.Logger.Warn("alert was sent and could not be recorded, it may be sent again", "channel", t.Channel.Name, "error", err)
 	}
+}
+
+// send tries once. It returns soon after its deadline whatever the sender does:
+// a try that goes on is counted and left behind.
+func (e *Engine) send(ctx context.Context, t belfry.TakenAlert) belfry.Told {
+	if n := e.stuck.has(t.Channel); n >= maxStuck {
+		return belfry.Told{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
+	}
+	sending, cancel := context.WithTimeout(ctx, belfry.AlertTimeout)
+	came := make(chan belfry.Told, 1)
+	go func() {
+		defer cancel()
+		came <- e.opt.Sender.Send(sending, t.Channel, t.Message)
+	}()
+	patience := time.NewTimer(belfry.AlertTimeout + sendGrace)
+	defer patience.Stop()
+	select {
+	case told := <-came:
+		return told
+	case <-patience.C:
+	}
+	e.stuck.add(t.Channel, 1)
+	e.opt.Logger.Warn("a try to deliver a message did not end at its deadline and was left behind",
+		"channel", t.Channel.Name, "namespace", t.Channel.Namespace, "left_behind", e.StuckTries())
+	go func() {
+		<-came
+		e.stuck.add(t.Channel, -1)
+		e.opt.Logger.Warn("a try that was left behind has ended", "channel", t.Channel.Name, "namespace", t.Channel.Namespace)
+	}()
+	return belfry.Told{Error: "the try did not end within " + belfry.Duration(belfry.AlertTimeout+sendGrace).String() + " and was left behind"}
 }

@@ -66,8 +66,9 @@ type Options struct {
 
 // Engine is the loops of a node.
 type Engine struct {
-	opt  Options
-	door chan struct{} // has something while a loop makes its first pass
+	opt   Options
+	door  chan struct{} // has something while a loop makes its first pass
+	stuck stuck
 }
 
 // New makes an engine.

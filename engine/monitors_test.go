@@ -84,6 +84,10 @@ func (courier) Send(ctx context.Context, c belfry.Channel, _ belfry.Message) bel
 	case "slow":
 		time.Sleep(10 * time.Second)
 	}
+	if strings.HasPrefix(c.Name, "dead") {
+		<-ctx.Done()
+		return belfry.Told{Error: " was not heard"}
+	}
 	if strings.HasPrefix(c.Name, "crowd") {
 		time.Sleep(belfry.AlertTimeout - time.Second)
 	}
@@ -150,7 +154,7 @@ func TestAChannelThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 // node's own could run out.
 func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
 	delivering(t, func(t *testing.T, p *post, _ func()) {
-		const channels = 50
+		const channels = 600
 		for i := range channels {
 			p.put(fmt.Sprint("crowd", i), fmt.Sprint(i))
 		}
@@ -162,8 +166,8 @@ func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
 			if told == channels {
 				return
 			}
-			if taken > 8 {
-				t.Fatalf("%d messages are taken, and eight can be on their way", taken)
+			if taken > 256 {
+				t.Fatalf("%d messages are taken, and 256 can be on their way", taken)
 			}
 		}
 		t.Errorf("told in five minutes: %s", p.done())
@@ -196,4 +200,66 @@ func TestAnOutboxThatFailsIsAskedAgain(t *testing.T) {
 			t.Errorf("it was asked %d times in five minutes", p.takes)
 		}
 	})
+}
+
+func TestDeadReceiversDelayNoHealthyChannel(t *testing.T) {
+	for _, dead := range []int{12, 100} {
+		delivering(t, func(t *testing.T, p *post, _ func()) {
+			for i := range dead {
+				p.put(fmt.Sprint("dead", i), "x")
+			}
+			p.put("quick", "1")
+			wait(6 * time.Second)
+			if got := p.done(); got != "[1]" {
+				t.Errorf("delivered beside %d dead receivers: %s", dead, got)
+			}
+		})
+	}
+}
+
+func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Synchronous: "NORMAL"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, release := &post{Store: st, busy: map[string]bool{}}, make(chan struct{})
+		e, err := engine.New(engine.Options{Store: p, Sender: deaf(release), Release: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		for i := range 5 {
+			p.put("deaf", fmt.Sprint(i))
+		}
+		wait(10 * belfry.AlertTimeout)
+		if n := e.StuckTries(); n != 3 {
+			t.Errorf("%d tries are left behind, and three may be", n)
+		}
+		if got := p.done(); !strings.Contains(got, "3it is not tried") || !strings.Contains(got, "0the try did not end within 32s") {
+			t.Errorf("settled: %s", got)
+		}
+		close(release)
+		wait(time.Second)
+		if n := e.StuckTries(); n != 0 {
+			t.Errorf("%d tries are left behind, and all have ended", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// deaf is a sender whose tries end when the channel is closed, and no sooner.
+type deaf chan struct{}
+
+func (d deaf) Send(context.Context, belfry.Channel, belfry.Message) belfry.Told {
+	<-d
+	return belfry.Told{}
 }

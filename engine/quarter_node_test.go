@@ -200,7 +200,7 @@ func (s *sleepy) RollUp(ctx context.Context) (more bool, err error) {
 }
 
 // Renew answers by itself, now and then, for a worker that holds nothing.
-func (s *sleepy) Renew(ctx context.Context, session string, refs []belfry.Ref) (belfry.Renewal, error) {
+func (s *sleepy) Renew(ctx context.Context, session string, refs []belfry.Holding) (belfry.Renewal, error) {
 	if len(refs) == 0 && time.Since(s.renewed) < 5*time.Minute {
 		return s.renewal, nil
 	}

@@ -183,7 +183,7 @@ func (g *signing) note(h holder) {
 // half its life ago, and that were not asked to end. Those whose token another
 // node made, before its restart perhaps, get one with the first renewal that
 // comes here.
-func (s *Server) renewTokens(ctx context.Context, session string, holding []belfry.Ref, out *belfry.Renewal) {
+func (s *Server) renewTokens(ctx context.Context, session string, holding []belfry.Holding, out *belfry.Renewal) {
 	if s.signing.from == nil || out.Lost {
 		return
 	}
@@ -212,12 +212,12 @@ func (s *Server) renewTokens(ctx context.Context, session string, holding []belf
 	}
 }
 
-func (g *signing) due(session string, holding []belfry.Ref) (due []belfry.Ref) {
+func (g *signing) due(session string, holding []belfry.Holding) (due []belfry.Ref) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, ref := range holding {
-		if at, known := g.issued[holder{session, ref}]; !known || time.Since(at) > attempttoken.Life/2 {
-			due = append(due, ref)
+	for _, h := range holding {
+		if at, known := g.issued[holder{session, h.Ref}]; !known || time.Since(at) > attempttoken.Life/2 {
+			due = append(due, h.Ref)
 		}
 	}
 	return due

@@ -33,7 +33,7 @@ func (place) SignGet(_ context.Context, digest string, _ time.Duration) (belfry.
 	return belfry.SignedRequest{Method: "GET", URL: "/" + digest}, nil
 }
 func (place) Has(_ context.Context, digest string, _ int64) (bool, error) {
-	return digest != strings.Repeat("f", 64), nil
+	return !strings.HasSuffix(digest, strings.Repeat("f", 64)), nil
 }
 func (place) Verify(context.Context, string, int64) error { return nil }
 
@@ -46,6 +46,7 @@ type strangers struct {
 	nodes  []*Server
 	url    string
 	worker *Client
+	secret string // of the worker's token
 }
 
 func newStrangers(t *testing.T) *strangers {
@@ -68,9 +69,13 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 	s := &strangers{T: t, clock: storetest.NewClock()}
 	stores := open(store.Options{Clock: s.clock.Now, Bytes: place{}})
 	s.st = stores[0]
-	tokens := &tokens{known: map[string]belfry.Token{"worker": {ID: 1, Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}}}}
+	_, secret, err := s.st.CreateToken(t.Context(), belfry.Token{Name: "worker", Namespace: "*", Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.secret = secret
 	for _, st := range stores {
-		node, err := New(Options{Service: st, Auth: tokens, Attempts: st, Logger: slog.New(slog.DiscardHandler)})
+		node, err := New(Options{Service: st, Auth: st, Attempts: st, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +86,7 @@ func newStrangersAt(t *testing.T, open func(store.Options) []*store.Store) *stra
 		s.nodes[turn.Add(1)%uint64(len(s.nodes))].Handler().ServeHTTP(w, r)
 	}))
 	s.url = front.URL
-	var err error
-	if s.worker, err = NewClient(front.URL, "worker", ClientOptions{}); err != nil {
+	if s.worker, err = NewClient(front.URL, secret, ClientOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -134,7 +138,7 @@ func (s *strangers) age() {
 
 func (s *strangers) renew(session belfry.Session, refs ...belfry.Ref) map[int64]string {
 	s.Helper()
-	r, err := s.worker.Renew(s.Context(), session.ID, refs)
+	r, err := s.worker.Renew(s.Context(), session.ID, belfry.Held(refs...))
 	if err != nil || r.Lost {
 		s.Fatalf("%+v, %v", r, err)
 	}
@@ -164,16 +168,23 @@ func (s *strangers) claimed() (belfry.Session, belfry.LeasedJob, *AttemptClient)
 
 func (s *strangers) take() (belfry.Session, belfry.LeasedJob) {
 	s.Helper()
-	session, err := s.worker.OpenSession(s.Context(), belfry.WorkerInfo{Name: "pod", Once: true, Kinds: []belfry.Kind{belfry.KindProgram},
-		Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
-	if err != nil {
-		s.Fatal(err)
-	}
+	session := s.open()
 	claim, err := s.worker.Claim(s.Context(), belfry.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
 	if err != nil || len(claim.Jobs) != 1 {
 		s.Fatal(claim, err)
 	}
 	return session, claim.Jobs[0]
+}
+
+// open is a session of the worker.
+func (s *strangers) open() belfry.Session {
+	s.Helper()
+	session, err := s.worker.OpenSession(s.Context(), belfry.WorkerInfo{Name: "pod", Once: true, Kinds: []belfry.Kind{belfry.KindProgram},
+		Queues: map[string]int{"default": 1}, Has: belfry.Has{Arch: "amd64", Isolation: belfry.IsolationGVisor}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return session
 }
 
 // status is what a request with a bearer is answered with.
@@ -216,7 +227,7 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 	first := a.current()
 	for range 40 { // for a quarter of an hour and more
 		s.move(25 * time.Second)
-		r, err := a.Renew(ctx, session.ID, []belfry.Ref{ref})
+		r, err := a.Renew(ctx, session.ID, belfry.Held(ref))
 		if err != nil || r.Lost || len(r.Cancel) > 0 {
 			t.Fatal(r, err)
 		}
@@ -239,11 +250,11 @@ func TestAnAttemptLivesOnItsOwnTokenAlone(t *testing.T) {
 		t.Errorf("log %+v, %v", logs, err)
 	}
 	link, err := a.ArtifactLink(ctx)
-	if err != nil || link.URL != "/"+strings.Repeat("ab", 32) {
+	if err != nil || link.URL != "/default/"+strings.Repeat("ab", 32) {
 		t.Error(link, err)
 	}
 	out := belfry.Output{Name: "a/b.txt", Size: 3, SHA256: strings.Repeat("f", 64)}
-	if link, err := a.DeclareOutput(ctx, session.ID, ref, out); err != nil || link == nil || link.URL != "/"+out.SHA256+"/3" {
+	if link, err := a.DeclareOutput(ctx, session.ID, ref, out); err != nil || link == nil || link.URL != "/default/"+out.SHA256+"/3" {
 		t.Error(link, err)
 	}
 	there := belfry.Output{Name: "there", Size: 3, SHA256: strings.Repeat("e", 64)}
@@ -304,7 +315,7 @@ func TestATokenOfAnAttemptOpensNoOtherDoor(t *testing.T) {
 	}{
 		"its own beat under another job":     {b.current(), "POST", mine, `{"seq":1}`},
 		"under another lease":                {a.current(), "POST", path(one, two.Job.Lease), `{"seq":1}`},
-		"a worker's token":                   {"worker", "POST", mine, `{"seq":1}`},
+		"a worker's token":                   {s.secret, "POST", mine, `{"seq":1}`},
 		"no algorithm":                       {none, "POST", mine, `{"seq":1}`},
 		"a key of somebody else":             {forged(belfry.SigningKey{ID: keys[0].ID, Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
 		"a key that nobody knows":            {forged(belfry.SigningKey{ID: "x", Seed: make([]byte, 32)}, one.Job.Session, s.clock.Now()), "POST", mine, `{"seq":1}`},
@@ -398,25 +409,41 @@ func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
 	}
 }
 
+// twoNodes are on PostgreSQL.
+func twoNodes(t *testing.T, o store.Options) []*store.Store {
+	url := pgtest.Migrated(t, postgres.Migrate)
+	var nodes []*store.Store
+	for range 2 {
+		st, err := postgres.Open(t.Context(), url, postgres.Options{Options: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, st)
+	}
+	return nodes
+}
+
+// startedAgain is one on SQLite in two lives, which know nothing of each other.
+func startedAgain(t *testing.T, o store.Options) []*store.Store {
+	st := openSQLite(t, o)
+	return []*store.Store{st, st}
+}
+
+// onEachDatabase runs a test with two nodes that are asked in turns.
+func onEachDatabase(t *testing.T, fn func(t *testing.T, s *strangers)) {
+	for name, open := range map[string]func(*testing.T, store.Options) []*store.Store{"sqlite": startedAgain, "postgres": twoNodes} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fn(t, newStrangersAt(t, func(o store.Options) []*store.Store { return open(t, o) }))
+		})
+	}
+}
+
 func TestTokensAreRenewedThroughWhicheverNode(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, store.Options) []*store.Store{
-		"one database of two nodes": func(t *testing.T, o store.Options) []*store.Store {
-			url := pgtest.Migrated(t, postgres.Migrate)
-			var nodes []*store.Store
-			for range 2 {
-				st, err := postgres.Open(t.Context(), url, postgres.Options{Options: o})
-				if err != nil {
-					t.Fatal(err)
-				}
-				nodes = append(nodes, st)
-			}
-			return nodes
-		},
-		"a node that was started again": func(t *testing.T, o store.Options) []*store.Store {
-			st := openSQLite(t, o)
-			return []*store.Store{st, st}
-		},
+		"one database of two nodes":     twoNodes,
+		"a node that was started again": startedAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

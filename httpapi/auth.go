@@ -4,30 +4,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/belfry-run/belfry"
 )
 
-// Bounds of what is remembered about tokens and about those who guess them.
+// Bounds of what is remembered about tokens.
 const (
 	believed    = 10 * time.Second // how long a good token is not asked about again
 	maxBelieved = 1024
-	maxGuessers = 4096
 	maxSecret   = 512 // bytes
-
-	// An address may fail 20 times at once and once a second from then on.
-	// Random secrets are out of reach of any rate; this keeps the database and
-	// the log from being flooded.
-	failuresAtOnce = 20
-	failuresEvery  = time.Second
 )
 
 const tokenHint = "send the header Authorization: Bearer SECRET; the command line takes --token, BELFRY_TOKEN or a token file"
@@ -37,9 +26,10 @@ const tokenHint = "send the header Authorization: Bearer SECRET; the command lin
 type guard struct {
 	auth Authenticator
 
-	mu       sync.Mutex
-	good     map[[sha256.Size]byte]belief
-	guessers map[netip.Prefix]*rate.Limiter
+	guesses *guesses
+
+	mu   sync.Mutex
+	good map[[sha256.Size]byte]belief
 }
 
 type belief struct {
@@ -48,7 +38,7 @@ type belief struct {
 }
 
 func newGuard(auth Authenticator) *guard {
-	return &guard{auth: auth, good: map[[sha256.Size]byte]belief{}, guessers: map[netip.Prefix]*rate.Limiter{}}
+	return &guard{auth: auth, good: map[[sha256.Size]byte]belief{}, guesses: newGuesses()}
 }
 
 // token is the token that a request carries.
@@ -62,30 +52,30 @@ func (g *guard) token(ctx context.Context, r *http.Request) (belfry.Token, error
 	if fresh {
 		return token, nil
 	}
-	// Who was right before may ask again however much others at the same
-	// address guess, which matters behind a proxy.
-	if !known && !g.mayGuess(r.RemoteAddr) {
-		return belfry.Token{}, tooManyGuesses()
+	who := guesserOf(callOf(ctx).addr, secret)
+	if !known { // a token that was good before needs no turn
+		leave, err := g.guesses.enter(ctx, who)
+		if err != nil {
+			return belfry.Token{}, err
+		}
+		defer leave()
 	}
 	token, err = g.auth.Authenticate(ctx, secret)
 	if err == nil {
 		err = token.Refusal(time.Now()) // whatever the one who found it has looked at
 	}
 	if err != nil {
-		g.forgetOne(key)
+		// A caller that leaves before the answer says nothing of its token.
+		if ctx.Err() == nil {
+			g.forgetOne(key)
+		}
 		if belfry.CodeOf(err) == belfry.Unauthorized {
-			g.failed(r.RemoteAddr)
+			err = g.guesses.failed(who, err)
 		}
 		return belfry.Token{}, err
 	}
 	g.believe(key, token)
 	return token, nil
-}
-
-func tooManyGuesses() error {
-	e := belfry.Errorf(belfry.Unavailable, "too many failed attempts to authenticate from this address").
-		WithHint("wait some seconds")
-	return newProblem(http.StatusTooManyRequests, e)
 }
 
 func bearer(r *http.Request) (string, error) { return bearerOf(r, maxSecret) }
@@ -135,65 +125,11 @@ func (g *guard) forget() {
 	clear(g.good)
 }
 
-func (g *guard) mayGuess(remote string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l := g.guessers[network(remote)]
-	return l == nil || l.Tokens() >= 1
-}
-
-func (g *guard) failed(remote string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	from := network(remote)
-	l := g.guessers[from]
-	if l == nil {
-		g.makeRoomLocked()
-		l = rate.NewLimiter(rate.Every(failuresEvery), failuresAtOnce)
-		g.guessers[from] = l
-	}
-	l.Allow()
-}
-
-// makeRoomLocked forgets addresses that have been quiet, or any one when none has.
-func (g *guard) makeRoomLocked() {
-	if len(g.guessers) < maxGuessers {
-		return
-	}
-	for from, l := range g.guessers {
-		if l.Tokens() >= failuresAtOnce {
-			delete(g.guessers, from)
-		}
-	}
-	if len(g.guessers) >= maxGuessers {
-		dropOne(g.guessers)
-	}
-}
-
 func dropOne[K comparable, V any](m map[K]V) {
 	for k := range m {
 		delete(m, k)
 		return
 	}
-}
-
-// network is what one guesser has: an IPv4 address, or an IPv6 /64.
-func network(remote string) netip.Prefix {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	addr = addr.Unmap().WithZone("")
-	bits := addr.BitLen()
-	if addr.Is6() {
-		bits = 64
-	}
-	p, _ := addr.Prefix(bits)
-	return p
 }
 
 // allow wants a scope of a token, if any.

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,14 +13,6 @@ import (
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
-// workerToken is who calls in this suite. The store has tokens of its own, which
-// have theirs.
-type workerToken struct{}
-
-func (workerToken) Authenticate(context.Context, string) (belfry.Token, error) {
-	return belfry.Token{ID: 1, Name: "worker", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}}, nil
-}
-
 // TestBrokerSuiteOverHTTP runs the very cases that the stores pass, with the
 // API between worker and store: a remote worker cannot tell the difference.
 func TestBrokerSuiteOverHTTP(t *testing.T) {
@@ -32,12 +23,16 @@ func TestBrokerSuiteOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		api, err := httpapi.New(httpapi.Options{Service: st, Auth: workerToken{}, Logger: slog.New(slog.DiscardHandler)})
+		_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "worker", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		api, err := httpapi.New(httpapi.Options{Service: st, Auth: st, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		srv := httptest.NewServer(api.Handler())
-		client, err := httpapi.NewClient(srv.URL, "secret", httpapi.ClientOptions{})
+		client, err := httpapi.NewClient(srv.URL, secret, httpapi.ClientOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -22,6 +23,7 @@ type call struct {
 	id    string
 	w     *recorder
 	r     *http.Request
+	addr  netip.Addr // where it comes from
 	token belfry.Token
 	join  string             // secret of a join token, instead of a token, where a machine joins
 	right attempttoken.Right // instead of a token, on the routes of attempts
@@ -41,6 +43,7 @@ func callOf(ctx context.Context) *call {
 type recorder struct {
 	http.ResponseWriter
 	status int
+	broken error // of the first piece that could not be written
 }
 
 func (w *recorder) WriteHeader(status int) {
@@ -54,7 +57,11 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	return w.ResponseWriter.Write(b)
+	n, err := w.ResponseWriter.Write(b)
+	if err != nil && w.broken == nil {
+		w.broken = err
+	}
+	return n, err
 }
 
 // Unwrap lets [http.ResponseController] through.
@@ -89,7 +96,7 @@ func (s *Server) wrap(h http.Handler) (http.Handler, error) {
 func (s *Server) observed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		c := &call{id: requestID(r), w: &recorder{ResponseWriter: w}}
+		c := &call{id: requestID(r), w: &recorder{ResponseWriter: w}, addr: clientAddr(r, s.opts.TrustedProxies)}
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		c.r = r
 		control := http.NewResponseController(w)
@@ -100,6 +107,9 @@ func (s *Server) observed(h http.Handler) http.Handler {
 		}
 		_ = control.SetWriteDeadline(began.Add(handleTimeout + writeTimeout))
 		setHeaders(w.Header(), c.id)
+		if s.opts.HTTPS {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
 		defer s.measure(c, began)
 		defer func() { s.recovered(c, recover()) }()
 		h.ServeHTTP(c.w, r)
@@ -133,6 +143,11 @@ func (s *Server) recovered(c *call, v any) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it just so
 		panic(v)
 	}
+	if err, ok := v.(error); ok && c.w.broken != nil && errors.Is(err, c.w.broken) {
+		// Huma panics when it cannot write: the client has left, or reads too slowly.
+		s.opts.Logger.Debug("answer not read to its end", "request", c.id, "route", routeOf(c.r), "error", err)
+		panic(http.ErrAbortHandler)
+	}
 	s.opts.Logger.Error("handler panicked", "request", c.id, "route", routeOf(c.r), "panic", v, "stack", string(debug.Stack()))
 	if c.w.status != 0 {
 		panic(http.ErrAbortHandler)
@@ -152,7 +167,7 @@ func (s *Server) measure(c *call, began time.Time) {
 		path = beatPrefix + "…" // the rest is a key
 	}
 	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", path, "route", routeOf(c.r),
-		"status", status, "took", took, "token", c.token.Name, "remote", c.r.RemoteAddr)
+		"status", status, "took", took, "token", c.token.Name, "remote", c.addr)
 }
 
 // routeOf names the route without what is in its place holders.
@@ -199,7 +214,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
-	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !forPrograms(r.URL.Path) {
+	if s.console != nil && probe.status != http.StatusMethodNotAllowed && !forPrograms(r) {
 		r.Pattern = "console"
 		s.console.ServeHTTP(w, r)
 		return
@@ -215,11 +230,15 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		WithHint("/docs lists what there is"))
 }
 
-// forPrograms tells paths that no person opens. Who calls a heartbeat by a wrong
-// address must hear of it, and not be taken to a page for signing in that
-// answers 200.
-func forPrograms(path string) bool {
-	return slices.ContainsFunc([]string{"/v1/", "/beat/", "/badge/", "/artifacts/"}, func(at string) bool { return strings.HasPrefix(path, at) })
+// versionRule tells paths of an API, of whatever version.
+var versionRule = regexp.MustCompile(`^/[vV][0-9]+(/|$)`)
+
+// forPrograms tells requests that no person makes in a browser: by their path,
+// or because they bring a token. Who calls a heartbeat by a wrong address must
+// hear of it, and not be taken to a page for signing in that answers 200.
+func forPrograms(r *http.Request) bool {
+	path := r.URL.Path
+	return r.Header.Get("Authorization") != "" || versionRule.MatchString(path) || slices.ContainsFunc([]string{"/beat/", "/badge/", "/artifacts/"}, func(at string) bool { return strings.HasPrefix(path, at) })
 }
 
 // probe learns what a handler would answer.
@@ -245,6 +264,8 @@ func (s *Server) fail(ctx context.Context, err error) *problem {
 		s.opts.Logger.Debug("request abandoned", "request", c.id, "error", err)
 	case p.Code == belfry.Internal:
 		s.opts.Logger.Error("request failed", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+	case p.Code == belfry.Unknown:
+		s.opts.Logger.Warn("outcome of request unknown", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
 	case p.Code == belfry.Unavailable:
 		s.opts.Logger.Warn("request failed for now", "request", c.id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
 	}

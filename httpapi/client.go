@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	bounded "github.com/belfry-run/belfry/internal/exchange"
 )
 
 // ClientOptions says how a [Client] talks. The zero value works.
@@ -39,7 +40,8 @@ type ClientOptions struct {
 // Calls that may be repeated without harm (reads, renewals, finishes, logs,
 // and enqueueing under keys) are repeated up to twice when the server cannot
 // be reached. Errors are [belfry.Error] with the server's code; what keeps the
-// client from reaching it is [belfry.Unavailable].
+// client from reaching it is [belfry.Unavailable]. A change whose answer was lost
+// is [belfry.Unknown]: the server may have made it.
 type Client struct {
 	base  string
 	token string
@@ -103,8 +105,8 @@ func NewClient(base, token string, o ClientOptions) (*Client, error) {
 	}
 	return &Client{
 		base: strings.TrimRight(u.String(), "/"), token: token, opts: o,
-		calls:      &http.Client{Transport: calls, CheckRedirect: refuseRedirect},
-		renews:     &http.Client{Transport: renews, CheckRedirect: refuseRedirect},
+		calls:      &http.Client{Transport: bounded.Transport{RoundTripper: calls}, CheckRedirect: refuseRedirect},
+		renews:     &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
 		retryWait:  100 * time.Millisecond,
 		streamIdle: 45 * time.Second,
 	}, nil
@@ -175,7 +177,7 @@ func (c *Client) do(ctx context.Context, a ask, out any) error {
 	}
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
-		if err == nil || !a.again || try == tries || belfry.CodeOf(err) != belfry.Unavailable || ctx.Err() != nil {
+		if err == nil || !a.again || try == tries || !passing(err) || ctx.Err() != nil {
 			return err
 		}
 		wait := c.retryWait << (try - 1)
@@ -183,6 +185,12 @@ func (c *Client) do(ctx context.Context, a ask, out any) error {
 			return err
 		}
 	}
+}
+
+// passing reports that the same call may get another answer a moment later.
+func passing(err error) bool {
+	code := belfry.CodeOf(err)
+	return code == belfry.Unavailable || code == belfry.Unknown
 }
 
 // bodyText is a body that is sent as it is. A body without a type is none.
@@ -220,15 +228,19 @@ func (c *Client) try(ctx context.Context, a ask, body bodyText, out any) error {
 	}
 	trying, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	trying, connected := watchConnection(trying)
 	resp, err := c.send(trying, a, body)
 	if err != nil {
+		if connected() || c.opts.Transport != nil {
+			return a.unanswered(c.unreachable(ctx, err, timeout))
+		}
 		return c.unreachable(ctx, err, timeout)
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, c.opts.MaxResponse+1))
 	switch {
 	case err != nil:
-		return c.unreachable(ctx, err, timeout)
+		return a.unanswered(c.unreachable(ctx, err, timeout))
 	case int64(len(data)) > c.opts.MaxResponse:
 		return belfry.Errorf(belfry.TooLarge, "the answer is over the limit of %s", belfry.SizeText(c.opts.MaxResponse)).
 			WithHint("ask for less at once, with a limit")
@@ -294,6 +306,9 @@ func (c *Client) refusal(resp *http.Response, data []byte) error {
 		return c.notBelfry(resp)
 	}
 	e := p.asError()
+	if resp.StatusCode != statusOf(e.Code) {
+		e.Err = answered(resp.StatusCode)
+	}
 	if e.Hint == "" || e.Hint == tokenHint {
 		// A worker whose session is over is unauthorized as well, and its token is fine.
 		if resp.Header.Get("WWW-Authenticate") == tokenChallenge {
@@ -308,7 +323,11 @@ func (c *Client) notBelfry(resp *http.Response) error {
 	if resp.StatusCode < 300 {
 		return belfry.Errorf(belfry.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
 	}
-	e := belfry.Errorf(codeOf(resp.StatusCode), "%s answered %s, and not as Belfry does", c.base, resp.Status)
+	code := codeOf(resp.StatusCode)
+	if r := resp.Request; code == belfry.Unknown && r != nil && !changes(r.Method) { // whatever became of it
+		code = belfry.Unavailable
+	}
+	e := belfry.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
 	if location := resp.Header.Get("Location"); location != "" {
 		return e.WithHint("it points to %s", shorten(location))
 	}

@@ -100,7 +100,7 @@ func (a *AttemptClient) Claim(ctx context.Context, c belfry.ClaimRequest) (belfr
 }
 
 // Renew is the attempt's heartbeat.
-func (a *AttemptClient) Renew(ctx context.Context, session string, _ []belfry.Ref) (belfry.Renewal, error) {
+func (a *AttemptClient) Renew(ctx context.Context, session string, _ []belfry.Holding) (belfry.Renewal, error) {
 	if err := a.only(session); err != nil {
 		return belfry.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
 	}

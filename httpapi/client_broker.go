@@ -29,13 +29,13 @@ func (c *Client) Claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 	var claim belfry.Claim
 	err := c.do(ctx, ask{
 		method: http.MethodPost, path: named("sessions", req.Session, "claim"), timeout: wait.D() + claimMargin,
-		body: sessionClaim{Tickets: req.Tickets, Want: req.Want, Wait: wait},
+		body: sessionClaim{Tickets: req.Tickets, Want: req.Want, Ahead: req.Ahead, Without: req.Without, Wait: wait},
 	}, &claim)
 	return claim, err
 }
 
 // Renew implements [belfry.Broker], on a connection of its own.
-func (c *Client) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+func (c *Client) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
 	if err := checked("session", session); err != nil {
 		return belfry.Renewal{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -99,9 +100,9 @@ func (e *eachError) Unwrap() error { return e.err }
 
 // streamOnce reads one connection to its end, which is always an error.
 func (c *Client) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(sseEvent) error) (opened bool, err error) {
-	reading, cancel := context.WithCancel(ctx)
-	defer cancel()
-	idle := time.AfterFunc(c.streamIdle, cancel)
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.streamIdle, func() { cancel(os.ErrDeadlineExceeded) })
 	defer idle.Stop()
 	req, err := http.NewRequestWithContext(reading, http.MethodGet, c.base+path+"?"+query.Encode(), nil)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -206,6 +207,60 @@ func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
 	}
 }
 
+// A change whose answer is lost may have been made: the client says so, and repeats
+// it where that does no harm. A read has no outcome.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	cutOff := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	})
+	halfway := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("{"))
+	})
+	gateway := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "no answer from upstream", http.StatusGatewayTimeout)
+	})
+	nobody := "http://127.0.0.1:1"
+	for name, at := range map[string]string{"cut off": cutOff.URL, "cut off halfway": halfway.URL, "a proxy that waited in vain": gateway.URL, "nobody": nobody} {
+		c := dial(t, at, ClientOptions{})
+		c.retryWait = time.Millisecond
+		ctx := t.Context()
+		for call, want := range map[string]struct {
+			do   func() error
+			code belfry.Code
+			asks int64
+		}{
+			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, belfry.Unavailable, 3},
+			"create":         {func() error { _, err := c.CreateTask(ctx, belfry.Task{Name: "t"}); return err }, belfry.Unknown, 1},
+			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]belfry.NewJob, 1)); return err }, belfry.Unknown, 1},
+			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []belfry.NewJob{{Key: "a"}}); return err }, belfry.Unknown, 3},
+			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]belfry.Finish, 1)); return err }, belfry.Unknown, 3},
+		} {
+			if at == nobody {
+				want.code, want.asks = belfry.Unavailable, 0
+			}
+			asked.Store(0)
+			err := want.do()
+			if belfry.CodeOf(err) != want.code {
+				t.Errorf("%s, %s: %v, code %s, want %s", name, call, err, belfry.CodeOf(err), want.code)
+			}
+			if n := asked.Load(); n < want.asks || want.asks == 1 && n > 1 {
+				t.Errorf("%s, %s: asked %d times, want %d", name, call, n, want.asks)
+			}
+		}
+	}
+}
+
 func TestARepetitionThatSucceedsIsAllTheCallerSees(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -328,25 +383,89 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.
+func dialPipes(t *testing.T, h http.HandlerFunc) *Client {
+	t.Helper()
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s := &http.Server{Handler: h}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	c := dial(t, "http://pipe", ClientOptions{})
+	c.calls.Transport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
+	return c
+}
+
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.conns <- there:
+		return here, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
 func TestASilentStreamIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
-	var opened atomic.Int64
-	s := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		out := newSSE(w)
-		if opened.Add(1) > 1 {
-			if r.Header.Get("Last-Event-ID") != "1" {
-				t.Errorf("came back with the id %q", r.Header.Get("Last-Event-ID"))
+	synctest.Test(t, func(t *testing.T) {
+		var opened atomic.Int64
+		c := dialPipes(t, func(w http.ResponseWriter, r *http.Request) {
+			out := newSSE(w)
+			if opened.Add(1) > 1 {
+				if r.Header.Get("Last-Event-ID") != "1" {
+					t.Errorf("came back with the id %q", r.Header.Get("Last-Event-ID"))
+				}
+				_ = out.send("job", "2", belfry.Event{Type: "job"})
+				return
 			}
-			_ = out.send("job", "2", belfry.Event{Type: "job"})
-			return
+			_ = out.mark("1")
+			<-r.Context().Done() // and nothing more, not even a beat
+		})
+		began, enough := time.Now(), errors.New("enough")
+		if err := c.Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
+			t.Error(err)
 		}
-		_ = out.mark("1")
-		<-r.Context().Done() // and nothing more, not even a beat
+		if silent := time.Since(began); silent < c.streamIdle || silent > c.streamIdle+time.Second {
+			t.Errorf("the silent stream was left after %s", silent)
+		}
 	})
-	c := dial(t, s.URL, ClientOptions{})
-	c.streamIdle = 20 * time.Millisecond
-	enough := errors.New("enough")
-	if err := c.Watch(t.Context(), "*", func(belfry.Event) error { return enough }); !errors.Is(err, enough) {
-		t.Error(err)
-	}
+}
+
+func TestAServerThatNeverOpensAStreamIsSaidToBeSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dialPipes(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		err := c.Watch(t.Context(), "*", func(belfry.Event) error { return nil })
+		if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "did not answer within 45s") {
+			t.Error(err)
+		}
+	})
 }

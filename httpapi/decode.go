@@ -26,12 +26,15 @@ func decode(data []byte, v any) error {
 	if s, ok := v.(selfReading); ok {
 		return s.readBody(data)
 	}
+	if err := checkText(data); err != nil {
+		return err
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)
 	if err == nil {
 		if _, err = dec.Token(); errors.Is(err, io.EOF) {
-			return nil
+			return checkNames(data, reflect.TypeOf(v).Elem())
 		}
 		return belfry.Errorf(belfry.Invalid, "the body goes on after its JSON value")
 	}
@@ -135,7 +138,7 @@ func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
 	}
 	fields := fieldsOf(t)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		field, known := fields[strings.ToLower(name)]
+		field, known := fields[name]
 		if !known {
 			f.add(join(path, name), object[name], "is not a field here", nearHint(name, slices.Sorted(maps.Keys(fields))))
 			continue
@@ -169,8 +172,7 @@ func (f *faults) items(path string, t reflect.Type, raw json.RawMessage) {
 	}
 }
 
-// fieldsOf is the JSON fields of a struct, by name in lower case, because the
-// decoder does not mind the case either.
+// fieldsOf is the JSON fields of a struct by name.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -181,7 +183,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		if name == "" {
 			name = field.Name
 		}
-		fields[strings.ToLower(name)] = field.Type
+		fields[name] = field.Type
 	}
 	return fields
 }

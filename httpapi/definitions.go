@@ -17,7 +17,7 @@ const applyTimeout = 2 * time.Minute
 func (s *Server) definitionRoutes() {
 	type applying struct {
 		Namespace string `query:"namespace" doc:"For definitions that name none, and the one that prune is about; default: the token's namespace, or default"`
-		DryRun    bool   `query:"dry_run" doc:"Only say what would change; the scope read is enough"`
+		DryRun    bool   `query:"dry_run" doc:"Only say what would change; the scope read is enough for 1,000 definitions, operate for 10,000"`
 		Prune     bool   `query:"prune" doc:"Delete what the namespace has and the manifest does not name"`
 	}
 	serveBody(s, endpoint{
@@ -25,7 +25,8 @@ func (s *Server) definitionRoutes() {
 		id: "definition-apply", method: http.MethodPost, path: "/v1/apply", scope: belfry.ScopeRead,
 		timeout: applyTimeout, maxBody: s.opts.MaxApply,
 		summary: "Make queues, calendars, tasks, schedules, monitors and who is told of them as a manifest says",
-		doc:     "All of it or nothing, in one transaction. Without dry_run it needs the scope admin; queues need a token for all namespaces.",
+		doc: "All of it or nothing, in one transaction, which changes at most 10,000 definitions. Without dry_run it needs the scope admin; queues need a token for all namespaces. " +
+			"A dry run writes nothing. For a token without the scope admin it says of every secret that it is not compared.",
 	}, func(ctx context.Context, c *call, in *applying, m belfry.Manifest) (belfry.Applied, error) {
 		o := belfry.ApplyOptions{DryRun: in.DryRun, Prune: in.Prune}
 		var err error
@@ -35,6 +36,7 @@ func (s *Server) definitionRoutes() {
 		if err := mayApply(c.token, m, o); err != nil {
 			return belfry.Applied{}, err
 		}
+		o.CompareSecrets = allow(c.token, belfry.ScopeAdmin) == nil
 		done, err := s.service.Apply(ctx, m, o)
 		done.Changes = list(done.Changes)
 		return done, err
@@ -83,7 +85,11 @@ func (s *Server) definitionRoutes() {
 
 // mayApply looks at whose definitions a manifest holds.
 func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
-	if !o.DryRun {
+	if o.DryRun {
+		if err := boundPlan(t, m.Count()); err != nil {
+			return err
+		}
+	} else {
 		if err := allow(t, belfry.ScopeAdmin); err != nil {
 			return err
 		}
@@ -100,6 +106,28 @@ func mayApply(t belfry.Token, m belfry.Manifest, o belfry.ApplyOptions) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// How many definitions a dry run may hold, by scope. An admin's is bounded by
+// [belfry.MaxManifest] alone.
+const (
+	readPlan    = 1_000
+	operatePlan = 10_000
+)
+
+func boundPlan(t belfry.Token, n int) error {
+	most, scope := readPlan, belfry.ScopeRead
+	switch {
+	case allow(t, belfry.ScopeAdmin) == nil:
+		return nil
+	case allow(t, belfry.ScopeOperate) == nil:
+		most, scope = operatePlan, belfry.ScopeOperate
+	}
+	if n > most {
+		return belfry.Errorf(belfry.TooLarge, "a dry run has %d definitions, and the scope %s allows %d", n, scope, most).
+			WithHint("send fewer definitions, or use a token with the scope admin")
 	}
 	return nil
 }

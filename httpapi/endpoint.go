@@ -27,6 +27,7 @@ type endpoint struct {
 	summary string
 	doc     string
 	scope   belfry.Scope  // empty: any token will do
+	also    belfry.Scope  // another scope that will do instead
 	attempt bool          // wants the token of the attempt in its path, and no scope
 	join    bool          // wants the secret of a join token, and no scope
 	created bool          // answers 201
@@ -83,16 +84,23 @@ func serve[I, T any](s *Server, e endpoint, h func(ctx context.Context, c *call,
 	op := s.operation(e)
 	if reflect.TypeFor[T]() == reflect.TypeFor[none]() {
 		huma.Register(s.api, op, func(ctx context.Context, in *I) (*struct{}, error) {
-			_, err := h(ctx, callOf(ctx), in)
-			return nil, s.orProblem(ctx, err)
+			c := callOf(ctx)
+			if ctx, err := c.expecting(ctx, e, nil); err != nil {
+				return nil, s.orProblem(ctx, err)
+			} else if _, err = h(ctx, c, in); err != nil {
+				return nil, s.orProblem(ctx, err)
+			}
+			return nil, nil
 		})
 		return
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*answer[T], error) {
-		v, err := h(ctx, callOf(ctx), in)
+		c := callOf(ctx)
+		v, err := h(ctx, c, in)
 		if err != nil {
 			return nil, s.orProblem(ctx, err)
 		}
+		c.tag(v)
 		return &answer[T]{Body: v}, nil
 	})
 }
@@ -105,6 +113,11 @@ func serveBody[I, B, T any](s *Server, e endpoint, h func(ctx context.Context, c
 	serve(s, e, func(ctx context.Context, c *call, in *I) (T, error) {
 		var body B
 		if err := c.read(e, &body); err != nil {
+			var zero T
+			return zero, err
+		}
+		ctx, err := c.expecting(ctx, e, body)
+		if err != nil {
 			var zero T
 			return zero, err
 		}
@@ -176,6 +189,9 @@ func (s *Server) operation(e endpoint) huma.Operation {
 	case e.scope != "":
 		needs, scopes = "Needs the scope "+string(e.scope)+".", []string{string(e.scope)}
 	}
+	if e.also != "" {
+		needs = "Needs the scope " + string(e.scope) + " or " + string(e.also) + "."
+	}
 	op := huma.Operation{
 		OperationID: e.id,
 		Method:      e.method,
@@ -227,6 +243,9 @@ func (s *Server) entry(e endpoint) func(huma.Context, func(huma.Context)) {
 			let = s.authorizeJoin
 		}
 		ctx, err := let(hc.Context(), r, e.scope)
+		if e.also != "" && belfry.CodeOf(err) == belfry.Forbidden && allow(callOf(ctx).token, e.also) == nil {
+			err = nil
+		}
 		if err != nil {
 			s.refuse(hc.Context(), w, err)
 			return

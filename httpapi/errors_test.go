@@ -14,7 +14,7 @@ import (
 
 var allCodes = []belfry.Code{
 	belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.Unauthorized,
-	belfry.Forbidden, belfry.TooLarge, belfry.Unavailable, belfry.Internal,
+	belfry.Forbidden, belfry.TooLarge, belfry.Unavailable, belfry.Unknown, belfry.Internal,
 }
 
 func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
@@ -27,7 +27,7 @@ func TestEveryCodeHasItsOwnStatusAndComesBackFromIt(t *testing.T) {
 		}
 		seen[status] = true
 	}
-	for status, code := range map[int]belfry.Code{400: belfry.Invalid, 418: belfry.Invalid, 502: belfry.Unavailable, 501: belfry.Internal, 302: belfry.Internal} {
+	for status, code := range map[int]belfry.Code{400: belfry.Invalid, 418: belfry.Invalid, 502: belfry.Unknown, 501: belfry.Internal, 302: belfry.Internal} {
 		if codeOf(status) != code {
 			t.Errorf("status %d is %s, want %s", status, codeOf(status), code)
 		}
@@ -423,4 +423,34 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A foreign namespace is refused before the selection is read, and paths of an
+// API that do not exist answer a program in JSON, whatever else is served.
+func TestRefusalsComeBeforeValidationAndPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) {
+		o.Console = func(*Server) (http.Handler, error) {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/sign-in", http.StatusSeeOther) }), nil
+		}
+	})
+	for _, verb := range []string{"cancel", "redrive"} {
+		for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":[0]}`, `{"filter":{"namespace":"team-b"},"ids":[1]}`} {
+			query := map[bool]string{true: "", false: "?namespace=team-b"}[strings.Contains(body, "team-b")]
+			if status, _, text := b.raw(t, "POST", "/v1/jobs/"+verb+query, body, "Authorization", "Bearer team"); status != 403 {
+				t.Errorf("%s %s: %d %s", verb, body, status, text)
+			}
+		}
+	}
+	for _, path := range []string{"/v2/x", "/V1/x", "/v1/nowhere", "/v2"} {
+		if status, h, _ := b.raw(t, "GET", path, "", "Authorization", ""); status != 404 || h.Get("Content-Type") != problemType {
+			t.Errorf("%s: %d %s", path, status, h.Get("Content-Type"))
+		}
+	}
+	if status, _, _ := b.raw(t, "GET", "/nowhere", ""); status != 404 {
+		t.Errorf("a path that does not exist, with a token: %d", status)
+	}
+	if status, _, _ := b.raw(t, "GET", "/nowhere", "", "Authorization", ""); status != 303 {
+		t.Errorf("a page, without one: %d", status)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,11 +36,6 @@ func (s *Server) healthRoutes() {
 		d.Tables, d.Checks = list(d.Tables), list(d.Checks)
 		return d, err
 	})
-}
-
-// alive answers as long as the process does.
-func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.opts.Version})
 }
 
 // readiness is what /readyz answers, to everybody: it tells what is wrong, and
@@ -86,8 +83,14 @@ func (s *Server) readiness(ctx context.Context) readiness {
 		s.fail(ctx, belfry.Errorf(belfry.Unavailable, "health: %w", err))
 		return readiness{Checks: []belfry.Check{{Name: "database", Detail: "does not answer", Fix: "look at the server's log"}}}
 	}
-	answer := readiness{Ready: true, Checks: []belfry.Check{{Name: "database", OK: true}, schemaCheck(h), s.lagCheck(h)}}
+	answer := readiness{Ready: true, Checks: []belfry.Check{{Name: "database", OK: true}, h.Schema().Check(), s.lagCheck(h)}}
 	answer.Ready = answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
+	if s.opts.Unwell != nil {
+		answer.Checks = append(answer.Checks, workerCheck(s.opts.Unwell()))
+	}
+	if s.opts.Check != nil {
+		answer.Checks = append(answer.Checks, s.opts.Check())
+	}
 	if s.opts.Ready == nil {
 		return answer
 	}
@@ -100,14 +103,20 @@ func (s *Server) readiness(ctx context.Context) readiness {
 	return answer
 }
 
-func schemaCheck(h belfry.Health) belfry.Check {
-	if h.SchemaVersion == h.SchemaWanted {
-		return belfry.Check{Name: "schema", OK: true}
+// workerCheck says what this machine has run out of, and no more: anybody may ask.
+func workerCheck(unwell map[belfry.Kind]string) belfry.Check {
+	if len(unwell) == 0 {
+		return belfry.Check{Name: "worker", OK: true}
 	}
+	kinds := make([]string, 0, len(unwell))
+	for kind := range unwell {
+		kinds = append(kinds, string(kind))
+	}
+	slices.Sort(kinds)
 	return belfry.Check{
-		Name:   "schema",
-		Detail: fmt.Sprintf("version %d, and this Belfry needs %d", h.SchemaVersion, h.SchemaWanted),
-		Fix:    "run belfry migrate, or the Belfry that fits",
+		Name:   "worker",
+		Detail: "cannot begin jobs of kind " + strings.Join(kinds, ", ") + ", and hands them back",
+		Fix:    "look at the server's log: this machine has run out of open files, processes, memory or room on its disk",
 	}
 }
 

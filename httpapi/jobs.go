@@ -185,7 +185,7 @@ func (s *Server) jobRoutes() {
 
 	type enqueuing struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
-		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. A second request with it makes no second job"`
+		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
 		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: belfry.ScopeOperate,
@@ -273,7 +273,7 @@ func (s *Server) jobRoutes() {
 	type rerunning struct {
 		ID        int64  `path:"id"`
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
-		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. A second request with it makes no second job"`
+		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
 		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: belfry.ScopeOperate, bare: true,
@@ -351,6 +351,16 @@ func jobSearch(c *call, namespace, query string) (f belfry.JobFilter, err error)
 // selectionNamespace checks a selection and binds its filter to the namespace
 // that the caller may touch, whatever the one who carries it out looks at.
 func selectionNamespace(c *call, asked string, sel *belfry.Selection) (string, error) {
+	if asked != "" { // the namespace comes before what is wrong with the selection
+		if _, err := inNamespace(c.token, "namespace", asked); err != nil {
+			return "", err
+		}
+	}
+	if f := sel.Filter; f != nil && f.Namespace != "" {
+		if _, err := inNamespace(c.token, "filter.namespace", f.Namespace); err != nil {
+			return "", err
+		}
+	}
 	var err error
 	if *sel, err = sel.Read(time.Now().UTC()); err != nil {
 		return "", err

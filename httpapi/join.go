@@ -66,25 +66,26 @@ func (s *Server) joinRoutes() {
 		summary: "Get a token for the worker of a machine",
 		doc:     "Counts as a use of the join token. The token has the scope worker; its secret is answered this once.",
 	}, func(ctx context.Context, c *call, _ *struct{}, who joining) (newToken, error) {
+		guess := guesserOf(c.addr, c.join)
+		leave, err := s.guard.guesses.enter(ctx, guess)
+		if err != nil {
+			return newToken{}, err
+		}
+		defer leave()
 		made, secret, err := s.service.Join(ctx, c.join, who.Name)
 		if belfry.CodeOf(err) == belfry.Unauthorized {
-			s.guard.failed(c.r.RemoteAddr)
-			return newToken{}, notLetIn(err)
+			return newToken{}, notLetIn(s.guard.guesses.failed(guess, err))
 		}
 		return newToken{Token: made, Secret: secret}, err
 	})
 }
 
-// authorizeJoin lets a request in that carries something like a join token, as
-// long as not too many were wrong. Whether it is one is found out in the
-// transaction that counts its use.
+// authorizeJoin lets a request in that carries something like a join token.
+// Whether it is one is found out in the transaction that counts its use.
 func (s *Server) authorizeJoin(ctx context.Context, r *http.Request, _ belfry.Scope) (context.Context, error) {
 	secret, err := bearer(r)
 	if err != nil {
 		return ctx, notLetIn(err)
-	}
-	if !s.guard.mayGuess(r.RemoteAddr) {
-		return ctx, tooManyGuesses()
 	}
 	callOf(ctx).join = secret
 	return ctx, nil

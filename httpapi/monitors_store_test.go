@@ -30,13 +30,6 @@ type scene struct {
 	url    string // of the API, if it stands between
 }
 
-// anyToken may do everything.
-type anyToken struct{}
-
-func (anyToken) Authenticate(context.Context, string) (belfry.Token, error) {
-	return belfry.Token{ID: 1, Name: "root", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes}, nil
-}
-
 func newScene(t *testing.T, overHTTP bool) *scene {
 	t.Helper()
 	clock := storetest.NewClock()
@@ -50,15 +43,19 @@ func newScene(t *testing.T, overHTTP bool) *scene {
 		}
 	})
 	s := &scene{Service: st, clock: clock, store: st}
+	_, secret, err := st.CreateToken(t.Context(), belfry.Token{Name: "root", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !overHTTP {
 		return s
 	}
-	api, err := httpapi.New(httpapi.Options{Service: st, Auth: anyToken{}, Secrets: st, Logger: slog.New(slog.DiscardHandler)})
+	api, err := httpapi.New(httpapi.Options{Service: st, Auth: st, Secrets: st, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.Handler())
-	client, err := httpapi.NewClient(srv.URL, "secret", httpapi.ClientOptions{})
+	client, err := httpapi.NewClient(srv.URL, secret, httpapi.ClientOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

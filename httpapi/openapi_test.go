@@ -153,6 +153,14 @@ func TestTheDocsPageStandsByItself(t *testing.T) {
 	}
 }
 
+func TestHealthOfAnOutdatedNode(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.Outdated = func() error { return belfry.ErrOutdated } })
+	if status, _, body := b.raw(t, "GET", "/healthz", "", "Authorization", ""); status != 503 || !strings.Contains(body, "outdated") {
+		t.Errorf("healthz: %d %s", status, body)
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	good := belfry.Health{SchemaVersion: 3, SchemaWanted: 3}
@@ -160,6 +168,9 @@ func TestReadiness(t *testing.T) {
 	late.ScheduleLag = 90 * time.Second
 	old := good
 	old.SchemaVersion = 2
+	expanded, outdated := good, good
+	expanded.SchemaVersion, expanded.SchemaFloor = 5, 3
+	outdated.SchemaVersion, outdated.SchemaFloor = 5, 4
 	for _, c := range []struct {
 		name   string
 		health belfry.Health
@@ -171,7 +182,9 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"all is well", good, nil, nil, 0, 200, `{"ready":true,"checks":[{"name":"database","ok":true},{"name":"schema","ok":true},{"name":"schedules","ok":true},{"name":"node","ok":true}]}`},
 		{"database away", good, errors.New("password=hunter2"), nil, 0, 503, `"name":"database","ok":false`},
-		{"schema of another version", old, nil, nil, 0, 503, "version 2, and this Belfry needs 3"},
+		{"schema of another version", old, nil, nil, 0, 503, "version 2, and this belfry needs 3"},
+		{"schema that a newer belfry has added to", expanded, nil, nil, 0, 200, `"name":"schema","ok":true`},
+		{"schema that this belfry is too old for", outdated, nil, nil, 0, 503, "the database needs version 4 or newer, and this belfry knows 3"},
 		{"late, which is shown", late, nil, nil, 0, 200, "the most overdue is 1m30s late"},
 		{"late, which counts", late, nil, nil, time.Minute, 503, "the most overdue is 1m30s late"},
 		{"late, within the limit", late, nil, nil, 2 * time.Minute, 200, `"name":"schedules","ok":true`},

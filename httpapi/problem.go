@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,7 @@ var statuses = []struct {
 	{belfry.Forbidden, http.StatusForbidden, "Not allowed"},
 	{belfry.TooLarge, http.StatusRequestEntityTooLarge, "Too large"},
 	{belfry.Unavailable, http.StatusServiceUnavailable, "Not available now"},
+	{belfry.Unknown, http.StatusGatewayTimeout, "Outcome unknown"},
 	{belfry.Internal, http.StatusInternalServerError, "Internal error"},
 
 	{belfry.Invalid, http.StatusBadRequest, "Invalid request"},
@@ -40,8 +42,7 @@ var statuses = []struct {
 	{belfry.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "Headers too large"},
 	{belfry.Unavailable, http.StatusRequestTimeout, "Request took too long"},
 	{belfry.Unavailable, http.StatusTooManyRequests, "Too many requests"},
-	{belfry.Unavailable, http.StatusBadGateway, "Bad gateway"},
-	{belfry.Unavailable, http.StatusGatewayTimeout, "Gateway timeout"},
+	{belfry.Unknown, http.StatusBadGateway, "Bad gateway"},
 }
 
 // statusOf is the status that a code is answered with.
@@ -54,8 +55,20 @@ func statusOf(code belfry.Code) int {
 	return http.StatusInternalServerError
 }
 
-// StatusOf is the HTTP status that the API answers an error with.
-func StatusOf(err error) int { return statusOf(belfry.CodeOf(err)) }
+// StatusOf is the HTTP status that the API answers an error with. One that a
+// [Client] got keeps the status that it came with.
+func StatusOf(err error) int {
+	var status answered
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	return statusOf(belfry.CodeOf(err))
+}
+
+// answered is the status that an error came with, as its cause.
+type answered int
+
+func (a answered) Error() string { return "the server answered " + strconv.Itoa(int(a)) }
 
 // codeOf is what a status means when nothing but the status is known.
 func codeOf(status int) belfry.Code {
@@ -87,7 +100,7 @@ type problem struct {
 	Title     string              `json:"title" doc:"What kind of error it is"`
 	Status    int                 `json:"status" doc:"HTTP status"`
 	Detail    string              `json:"detail,omitempty" doc:"What went wrong this time"`
-	Code      belfry.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,internal" doc:"For machines"`
+	Code      belfry.Code         `json:"code" enum:"invalid,not_found,conflict,unauthorized,forbidden,too_large,unavailable,unknown,internal" doc:"For machines"`
 	Errors    []belfry.FieldError `json:"errors,omitempty" doc:"Which inputs were at fault"`
 	Hint      string              `json:"hint,omitempty" doc:"The next thing to try"`
 	RequestID string              `json:"request_id,omitempty" doc:"What the server's log knows this request by"`

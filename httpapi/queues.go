@@ -18,10 +18,16 @@ func (s *Server) queueRoutes() {
 		Items []belfry.QueueStats `json:"items"`
 	}
 	serve(s, endpoint{
-		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: belfry.ScopeRead,
+		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: belfry.ScopeRead, also: belfry.ScopeWorker,
 		summary: "List queues and what waits in them",
-	}, func(ctx context.Context, _ *call, _ *struct{}) (queueList, error) {
+		doc:     "A token with the scope worker alone gets their names and settings, and no counts.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (queueList, error) {
 		items, err := s.service.Queues(ctx)
+		if allow(c.token, belfry.ScopeRead) != nil {
+			for i := range items {
+				items[i] = belfry.QueueStats{Queue: items[i].Queue}
+			}
+		}
 		return queueList{list(items)}, err
 	})
 
@@ -157,9 +163,10 @@ func (s *Server) tokenRoutes() {
 	serveBody(s, endpoint{
 		id: "token-create", method: http.MethodPost, path: "/v1/tokens", scope: belfry.ScopeAdmin, created: true,
 		summary: "Create a token",
-		doc:     "The secret is answered this once. Needs a token for all namespaces.",
+		doc:     "The secret is answered this once. A token for one namespace makes tokens for the same, with scopes that it has itself.",
 	}, func(ctx context.Context, c *call, _ *struct{}, t belfry.Token) (newToken, error) {
-		if err := everywhere(c.token, "tokens"); err != nil {
+		t, err := delegated(c.token, t)
+		if err != nil {
 			return newToken{}, err
 		}
 		made, secret, err := s.service.CreateToken(ctx, t)
@@ -180,9 +187,9 @@ func (s *Server) tokenRoutes() {
 	serve(s, endpoint{
 		id: "token-revoke", method: http.MethodDelete, path: "/v1/tokens/{id}", scope: belfry.ScopeAdmin,
 		summary: "Revoke a token",
-		doc:     "Other nodes may believe it for up to ten seconds more. Needs a token for all namespaces.",
+		doc:     "Other nodes may believe it for up to ten seconds more; the sessions of workers that it opened end at once. A token for one namespace revokes tokens of the same.",
 	}, func(ctx context.Context, c *call, in *byID) (none, error) {
-		if err := everywhere(c.token, "tokens"); err != nil {
+		if err := s.mayRevoke(ctx, c.token, in.ID); err != nil {
 			return none{}, err
 		}
 		err := s.service.RevokeToken(ctx, in.ID)

@@ -53,7 +53,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	worker := filled[belfry.WorkerInfo]()
 	worker.Kinds = []belfry.Kind{belfry.KindHTTP}
 	remote := worker
-	remote.Remote = true
+	remote.Remote, remote.Token = true, 1 // of the token root
 	input := json.RawMessage(`{"x":1}`)
 	look := filled[belfry.LookQuery]()
 	look.Draft.Namespace = look.Namespace
@@ -258,7 +258,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.RevokeToken(ctx, 4) }},
 		{[]any{"Tokens"}, filled[[]belfry.Token](),
 			func(ctx context.Context) (any, error) { return c.Tokens(ctx) }},
-		{[]any{"Apply", filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true}}, filled[belfry.Applied](),
+		{[]any{"Apply", filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true, CompareSecrets: true}}, filled[belfry.Applied](),
 			func(ctx context.Context) (any, error) {
 				return c.Apply(ctx, filled[belfry.Manifest](), belfry.ApplyOptions{Namespace: "ns", DryRun: true, Prune: true})
 			}},
@@ -283,8 +283,10 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.Claim(ctx, belfry.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: belfry.Duration(20 * time.Second)})
 			}},
-		{[]any{"Renew", "s1", []belfry.Ref{{JobID: 1, Lease: 2}}}, filled[belfry.Renewal](),
-			func(ctx context.Context) (any, error) { return c.Renew(ctx, "s1", []belfry.Ref{{JobID: 1, Lease: 2}}) }},
+		{[]any{"Renew", "s1", belfry.Held(belfry.Ref{JobID: 1, Lease: 2})}, filled[belfry.Renewal](),
+			func(ctx context.Context) (any, error) {
+				return c.Renew(ctx, "s1", belfry.Held(belfry.Ref{JobID: 1, Lease: 2}))
+			}},
 		{[]any{"Finish", "s1", []belfry.Finish{finish}}, filled[[]belfry.Finished](),
 			func(ctx context.Context) (any, error) { return c.Finish(ctx, "s1", []belfry.Finish{finish}) }},
 		{[]any{"Append", "s1", []belfry.LogPiece{piece}}, nil,

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"net/netip"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -52,6 +52,16 @@ type Options struct {
 	Logger  *slog.Logger // default: the default logger
 	Version string       // of Belfry, as the OpenAPI document and the docs page show it
 
+	// Alive, if set, is asked by /healthz: an error is a fault that lies in this
+	// process and that another would not have. One that lasts makes it fail.
+	Alive func(ctx context.Context) error
+	// Unwell, if set, says of which kinds this node's worker cannot begin jobs at
+	// the moment, and why. /readyz shows it, and the node stays ready: others run
+	// these jobs.
+	Unwell func() map[belfry.Kind]string
+	// Outdated, if set, is asked by /healthz too: an error says that only a newer
+	// program can go on, and makes it fail at once.
+	Outdated func() error
 	// Ready is asked by /readyz besides the service.
 	Ready func(ctx context.Context) error
 	// MaxLag is how late the most overdue schedule may be before /readyz says
@@ -61,7 +71,18 @@ type Options struct {
 
 	MaxBody    int64 // bytes of a request body; default: 4 MiB
 	MaxApply   int64 // bytes of a manifest; default: 16 MiB
-	MaxStreams int   // event and log streams at the same time; default: 1000
+	MaxStreams int   // event and log streams at the same time, a tenth of them for one token; default: 1000
+
+	// HTTPS says that clients reach this server by https alone, directly or
+	// through a proxy. Answers then tell browsers to stay with it.
+	HTTPS bool
+	// Check, if set, is another check that /readyz shows. It does not count: a node
+	// that works is ready.
+	Check func() belfry.Check
+
+	// TrustedProxies are believed when they say where a request comes from, in
+	// X-Forwarded-For or Forwarded. Default: the peer of the connection counts.
+	TrustedProxies []netip.Prefix
 
 	// Hosts lists the host names, without ports, that requests may be
 	// addressed to; empty: any. A server on loopback should list its own, or a
@@ -119,9 +140,10 @@ type Server struct {
 	sessions sessionOwners
 	signing  signing
 	health   healthMemo
+	vitality vitality
 	badges   badgeMemo
 	trials   *rate.Limiter // what sends something out because somebody asked
-	streams  atomic.Int64
+	streams  streams
 
 	stopping context.Context // ends all that waits
 	stop     context.CancelFunc
@@ -138,17 +160,18 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts:    o,
-		service: o.Service,
-		guard:   newGuard(o.Auth),
-		signing: signing{from: o.Attempts},
-		mux:     http.NewServeMux(),
-		health:  healthMemo{keep: time.Second},
-		badges:  badgeMemo{keep: 10 * time.Second},
-		trials:  rate.NewLimiter(trialsPerSecond, trialsAtOnce),
-		body:    30 * time.Second,
-		beat:    15 * time.Second,
-		look:    500 * time.Millisecond,
+		opts:     o,
+		service:  o.Service,
+		guard:    newGuard(o.Auth),
+		signing:  signing{from: o.Attempts},
+		mux:      http.NewServeMux(),
+		health:   healthMemo{keep: time.Second},
+		vitality: vitality{look: o.Alive, keep: time.Second},
+		badges:   badgeMemo{keep: 10 * time.Second},
+		trials:   rate.NewLimiter(trialsPerSecond, trialsAtOnce),
+		body:     30 * time.Second,
+		beat:     15 * time.Second,
+		look:     500 * time.Millisecond,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.api = newAPI(s.mux, o.Version)
@@ -287,6 +310,9 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 	h.RegisterOnShutdown(s.Close)
 	return h
 }
+
+// Streams is how many are open.
+func (s *Server) Streams() int64 { return int64(s.streams.open()) }
 
 // Close ends streams and waiting claims. Other requests are not touched; new
 // ones are served. It may be called more than once.

@@ -298,11 +298,15 @@ type Watcher interface {
 	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]belfry.Event, string, error)
 }
 
-// Authenticator knows tokens by their secrets.
+// Authenticator knows tokens by their secrets, and sessions by their tokens.
 type Authenticator interface {
 	// Authenticate answers the token of a secret, or an Unauthorized error
 	// that says whether it is unknown, expired or revoked.
 	Authenticate(ctx context.Context, secret string) (belfry.Token, error)
+	// SessionOwner answers the ID of the token that opened a worker's session,
+	// whether it has ended or not; 0 for a node's own. A session that does not
+	// exist is NotFound.
+	SessionOwner(ctx context.Context, session string) (token int64, err error)
 }
 
 // Health says whether the database answers and what state it is in.

@@ -18,11 +18,13 @@ type (
 	sessionClaim struct {
 		Tickets []belfry.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
 
-		Want map[string]int  `json:"want,omitempty" doc:"Most jobs wanted per queue"`
-		Wait belfry.Duration `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+		Want    map[string]int  `json:"want,omitempty" doc:"Most jobs wanted per queue"`
+		Ahead   map[string]int  `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
+		Without []belfry.Kind   `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
+		Wait    belfry.Duration `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 	}
 	sessionRenewal struct {
-		Holding []belfry.Ref `json:"holding,omitempty" doc:"Every attempt the worker has"`
+		Holding []belfry.Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
 	}
 	sessionFinish struct {
 		Attempts []belfry.Finish `json:"attempts" doc:"What came of them; at most 10000"`
@@ -49,7 +51,7 @@ func (s *Server) sessionRoutes() {
 	serveBody(s, endpoint{
 		id: "session-open", method: http.MethodPost, path: "/v1/sessions", scope: belfry.ScopeWorker, created: true,
 		summary: "Begin a worker's session",
-		doc:     "A token for one namespace opens sessions for it alone.",
+		doc:     "A token for one namespace opens sessions for it alone. The session belongs to the token that opens it: calls of other tokens are refused, and revoking the token ends the session.",
 	}, func(ctx context.Context, c *call, _ *struct{}, w belfry.WorkerInfo) (_ belfry.Session, err error) {
 		if own := c.token.Namespace; own != belfry.AnyNamespace || w.Namespace != "" {
 			ns, err := inNamespace(c.token, "namespace", w.Namespace)
@@ -58,13 +60,13 @@ func (s *Server) sessionRoutes() {
 			}
 			w.Namespace = ns
 		}
-		w.Has, w.Remote = c.token.Label(w.Has), true
+		w.Has, w.Remote, w.Token = c.token.Label(w.Has), true, c.token.ID
 		if w.Queues, err = s.atTheServer(w.Queues, w.ByTicket); err != nil {
 			return belfry.Session{}, err
 		}
 		session, err := s.service.OpenSession(ctx, w)
 		if err == nil {
-			s.sessions.put(session.ID, w.Namespace)
+			s.sessions.put(session.ID, w.Token)
 		}
 		return session, err
 	})
@@ -81,7 +83,7 @@ func (s *Server) sessionRoutes() {
 		if body.Wait < 0 {
 			return belfry.Claim{}, belfry.InvalidField("wait", body.Wait.String(), "is negative", "")
 		}
-		req := belfry.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Wait: min(body.Wait, belfry.MaxClaimWait)}
+		req := belfry.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, belfry.MaxClaimWait)}
 		if err := req.Validate(); err != nil {
 			return belfry.Claim{}, err
 		}
@@ -210,57 +212,54 @@ func (s *Server) claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 	return claim, err
 }
 
-// ownSession keeps a worker of one namespace off the sessions of others. Ids
-// of sessions are not secret: whoever may read sees them.
+// ownSession keeps a token off the sessions that other tokens opened, and off
+// those of nodes. IDs of sessions are no secret: every token with the scope read
+// sees them.
 func (s *Server) ownSession(ctx context.Context, t belfry.Token, id string) error {
-	if t.Namespace == belfry.AnyNamespace {
-		return nil
-	}
-	ns, known := s.sessions.get(id)
+	owner, known := s.sessions.get(id)
 	if !known {
-		// Another node may have opened it. Living sessions are few, and each
-		// is looked up once.
-		workers, err := s.service.Workers(ctx, false)
+		var err error
+		owner, err = s.opts.Auth.SessionOwner(ctx, id)
+		if belfry.CodeOf(err) == belfry.NotFound {
+			return nil // nobody has it, and the service answers as for one that has ended
+		}
 		if err != nil {
 			return err
 		}
-		for _, w := range workers {
-			if w.Session == id {
-				ns, known = w.Namespace, true
-				s.sessions.put(id, ns)
-			}
-		}
+		s.sessions.put(id, owner)
 	}
-	if known && ns != t.Namespace {
-		return belfry.Errorf(belfry.Forbidden, "the session %q is not one of namespace %q", shorten(id), t.Namespace)
+	if owner == 0 || owner != t.ID {
+		return belfry.Errorf(belfry.Forbidden, "session %q belongs to another token", shorten(id)).
+			WithHint("open a session with this token: a session ends with the token that opened it")
 	}
-	return nil // not known: the service says that it is over
+	return nil
 }
 
-// sessionOwners remembers whose jobs a worker's session runs.
+// sessionOwners remembers the token that opened a worker's session, which never
+// changes.
 type sessionOwners struct {
-	mu         sync.Mutex
-	namespaces map[string]string
+	mu     sync.Mutex
+	tokens map[string]int64
 }
 
 // maxSessions bounds the sessions whose owners are remembered.
 const maxSessions = 4096
 
-func (o *sessionOwners) get(id string) (string, bool) {
+func (o *sessionOwners) get(id string) (token int64, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ns, known := o.namespaces[id]
-	return ns, known
+	token, known = o.tokens[id]
+	return token, known
 }
 
-func (o *sessionOwners) put(id, namespace string) {
+func (o *sessionOwners) put(id string, token int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.namespaces == nil {
-		o.namespaces = map[string]string{}
+	if o.tokens == nil {
+		o.tokens = map[string]int64{}
 	}
-	if len(o.namespaces) >= maxSessions {
-		dropOne(o.namespaces)
+	if len(o.tokens) >= maxSessions {
+		dropOne(o.tokens)
 	}
-	o.namespaces[id] = namespace
+	o.tokens[id] = token
 }

@@ -322,7 +322,7 @@ func (f *fake) OpenSession(ctx context.Context, w belfry.WorkerInfo) (belfry.Ses
 func (f *fake) Claim(ctx context.Context, c belfry.ClaimRequest) (belfry.Claim, error) {
 	return reply[belfry.Claim](ctx, f, "Claim", c)
 }
-func (f *fake) Renew(ctx context.Context, session string, holding []belfry.Ref) (belfry.Renewal, error) {
+func (f *fake) Renew(ctx context.Context, session string, holding []belfry.Holding) (belfry.Renewal, error) {
 	return reply[belfry.Renewal](ctx, f, "Renew", session, holding)
 }
 func (f *fake) Finish(ctx context.Context, session string, fs []belfry.Finish) ([]belfry.Finished, error) {
@@ -393,6 +393,8 @@ type tokens struct {
 	known  map[string]belfry.Token
 	err    error
 	looked int
+
+	sessions map[string]int64 // IDs of the tokens that opened them
 }
 
 func (k *tokens) Authenticate(_ context.Context, secret string) (belfry.Token, error) {
@@ -407,6 +409,16 @@ func (k *tokens) Authenticate(_ context.Context, secret string) (belfry.Token, e
 		return t, belfry.Errorf(belfry.Unauthorized, "the token is unknown")
 	}
 	return t, nil
+}
+
+// SessionOwner answers what a test has set.
+func (k *tokens) SessionOwner(_ context.Context, session string) (int64, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if id, known := k.sessions[session]; known {
+		return id, nil
+	}
+	return 0, belfry.Errorf(belfry.NotFound, "no session %q", session)
 }
 
 func (k *tokens) set(secret string, t belfry.Token) {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"sync"
 )
 
 // Transport carries the calls of a [Client] to the server in this process,
 // without a socket. They are authenticated, checked, limited and measured as
 // any other. What calls while it answers a request of a browser does so from
-// the browser's address. The host name of a call does not matter.
+// the browser's address, as it was found out there. The host name of a call does not matter.
 func (s *Server) Transport() http.RoundTripper {
 	return &local{handler: s.observed(http.HandlerFunc(s.route))}
 }
@@ -26,7 +27,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	in.Host = r.URL.Host
 	in.RemoteAddr = "127.0.0.1:0"
 	if outer := callOf(r.Context()); outer.r != nil {
-		in.RemoteAddr = outer.r.RemoteAddr
+		in.RemoteAddr = netip.AddrPortFrom(outer.addr, 0).String()
 		in.Header.Set("X-Request-Id", outer.id)
 	}
 	if in.Body == nil {

@@ -92,16 +92,17 @@ func (s *Server) poll(ctx context.Context, ns, cursor string, wait time.Duration
 // watch looks once, so that a bad cursor is refused in the usual way, and
 // answers what streams from there on.
 func (s *Server) watch(ctx context.Context, ns, cursor string) (func(http.ResponseWriter), error) {
-	if err := s.takeStream(); err != nil {
+	token := callOf(ctx).token
+	if err := s.streams.take(token.ID, s.opts.MaxStreams); err != nil {
 		return nil, err
 	}
 	evs, next, err := s.service.Events(ctx, ns, cursor, 0)
 	if err != nil {
-		s.streams.Add(-1)
+		s.streams.free(token.ID)
 		return nil, err
 	}
 	return func(w http.ResponseWriter) {
-		defer s.streams.Add(-1)
+		defer s.streams.free(token.ID)
 		ctx, cancel := s.whileGood(ctx)
 		defer cancel()
 		out := newSSE(w)
@@ -123,16 +124,6 @@ func (s *Server) whileGood(ctx context.Context) (context.Context, context.Cancel
 	ctx, release := s.until(ctx)
 	ctx, cancel := context.WithDeadline(ctx, end)
 	return ctx, func() { cancel(); release() }
-}
-
-// takeStream counts a stream, or says that there are enough of them.
-func (s *Server) takeStream() error {
-	if s.streams.Add(1) > int64(s.opts.MaxStreams) {
-		s.streams.Add(-1)
-		return belfry.Errorf(belfry.Unavailable, "%d streams are open, which is as many as may be", s.opts.MaxStreams).
-			WithHint("close one, or raise the server's limit")
-	}
-	return nil
 }
 
 func (s *Server) sendEvents(ctx context.Context, out *sse, ns string, evs []belfry.Event, cursor string) error {
@@ -337,16 +328,17 @@ func (s *Server) follow(ctx context.Context, ns string, id int64, attempt int, f
 	if err != nil {
 		return nil, err
 	}
-	if err := s.takeStream(); err != nil {
+	token := callOf(ctx).token
+	if err := s.streams.take(token.ID, s.opts.MaxStreams); err != nil {
 		return nil, err
 	}
 	f := &follower{s: s, namespace: ns, id: id, attempt: attempt, at: at}
 	if err := f.read(ctx); err != nil { // refuses a job that is not there
-		s.streams.Add(-1)
+		s.streams.free(token.ID)
 		return nil, err
 	}
 	return func(w http.ResponseWriter) {
-		defer s.streams.Add(-1)
+		defer s.streams.free(token.ID)
 		ctx, cancel := s.whileGood(ctx)
 		defer cancel()
 		out := newSSE(w)

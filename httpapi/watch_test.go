@@ -213,7 +213,7 @@ func TestStreamsAreCountedAndGivenBack(t *testing.T) {
 	b.server.Close()
 	_, _ = io.Copy(io.Discard, one.Body)
 	one.Body.Close()
-	if n := b.server.streams.Load(); n != 0 {
+	if n := b.server.Streams(); n != 0 {
 		t.Errorf("%d streams are still counted", n)
 	}
 }

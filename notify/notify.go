@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
@@ -80,7 +81,7 @@ func New(o Options) *Sender {
 	s := &Sender{options: o, agent: "Belfry/" + o.Version, log: o.Logger, dialer: guard.NewDialer(o.Guard),
 		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12}}
 	s.client = &http.Client{
-		Transport:     s.transport,
+		Transport:     exchange.Transport{RoundTripper: s.transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s

@@ -81,7 +81,7 @@ func (c *change) rulesOf(namespace string) (r rules, err error) {
 	if len(names) > 0 {
 		if calendars, err = collect(c.ctx, c.tx, scanCalendar, `
 			select `+calendarColumns+`
-			from calendars
+			from belfry.calendars
 			where namespace = $1 and `+c.sql.In("name", 2), namespace, c.sql.List(unique(names))); err != nil {
 			return r, err
 		}
@@ -141,7 +141,7 @@ func (c *change) remind(rule belfry.AlertRule, r rules, down belfry.Notice, moni
 func (c *change) insertAlert(n belfry.Notice, d belfry.Delivery, monitor int64) error {
 	c.wake(topicEngine)
 	_, err := c.tx.Exec(c.ctx, `
-		insert into alerts (namespace, channel, rule, type, monitor_id, incident_id, notice, state, reason, created_at, due_at)
+		insert into belfry.alerts (namespace, channel, rule, type, monitor_id, incident_id, notice, state, reason, created_at, due_at)
 		values ($1, $2, $3, $4, $5, $6, $7, 'pending', $8, $9, $10)`,
 		n.Namespace, d.Channel, d.Rule, string(n.Type), monitor, n.Incident, text(n), d.Held, micros(c.now), micros(d.DueAt))
 	return err
@@ -162,7 +162,7 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 		w.and("state = ?", string(f.State))
 	}
 	if f.Monitor != "" {
-		w.and("monitor_id in (select id from monitors where name = ?)", f.Monitor)
+		w.and("monitor_id in (select id from belfry.monitors where name = ?)", f.Monitor)
 	}
 	if f.Incident > 0 {
 		w.conds = append(w.conds, "incident_id > 0") // or the partial index would not be taken
@@ -175,7 +175,7 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, scanAlert, `
 			select `+alertColumns+`
-			from alerts
+			from belfry.alerts
 			where `+w.sql()+`
 			order by id desc
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -189,7 +189,7 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 // oldest first.
 func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (tries []belfry.AlertTry, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		a, found, err := first(ctx, tx, scanAlert, `select `+alertColumns+` from alerts where id = $1`, alert)
+		a, found, err := first(ctx, tx, scanAlert, `select `+alertColumns+` from belfry.alerts where id = $1`, alert)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 			return t, err
 		}, `
 			select message, channel, at, took, alerts, error, final
-			from alert_tries
+			from belfry.alert_tries
 			where message = $1 and message <> ''
 			order by id`, a.Message)
 		if tries == nil {
@@ -220,7 +220,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, alert int64) (
 func checkRule(c *change, rule belfry.AlertRule) error {
 	there, err := collect(c.ctx, c.tx, scanString, `
 		select name
-		from documents
+		from belfry.documents
 		where noun = 'channel' and namespace = $1 and `+c.sql.In("name", 2)+`
 		order by id`+c.sql.ForKeyShare("documents"), rule.Namespace, c.sql.List(rule.Channels))
 	if err != nil {

@@ -58,7 +58,7 @@ func (a *along) know(tasks map[taskName]belfry.Task) {
 
 // carry carries out the claim of new jobs that are as good as written.
 func (a *along) carry(c *change, ins []*insertion) error {
-	if a == nil || !canGoAlong(ins) {
+	if a == nil || len(ins) == 0 || !canGoAlong(ins) {
 		return nil
 	}
 	w := a.waiting(ins[0].jobRow)
@@ -84,13 +84,14 @@ func (a *along) carry(c *change, ins []*insertion) error {
 // tenth of the way to a job's start, half of which is the flush.
 func (c *change) claimNew(w *waitingClaim, ins []*insertion) (answer, error) {
 	first := ins[0]
-	if !c.wakesEarly || !w.seen.fresh(c.s.opt.Poll) || w.seen.version != c.none().version || len(ins) > w.r.Want[first.Queue] {
+	if !c.wakesEarly || !w.seen.fresh(c.s.opt.Poll) || w.seen.version != c.none().version || len(ins) > w.r.Slots(first.Queue, w.r.Want[first.Queue]) {
 		return c.claim(w.r)
 	}
 	session, err := c.session(w.r.Session)
 	if err != nil {
 		return answer{}, err
 	}
+	session = w.r.Of(session)
 	queues, err := c.claimable(w.r.Want)
 	if err != nil {
 		return answer{}, err
@@ -128,7 +129,7 @@ func (in *insertion) asRead() jobRow {
 // many at once is better served by an early answer.
 func canGoAlong(ins []*insertion) bool {
 	return len(ins) < likeFrom && !slices.ContainsFunc(ins, func(in *insertion) bool {
-		return in.State != belfry.JobReady || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" ||
+		return in.State != belfry.JobReady || in.TaskID != ins[0].TaskID || in.Queue != ins[0].Queue || in.Key != "" || in.ActiveKey != "" ||
 			in.Kind == belfry.KindCycle || in.Kind == belfry.KindProgram
 	})
 }

@@ -43,7 +43,7 @@ func (n *noted) looked() (looked bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, query := range n.asked {
-		looked = looked || strings.Contains(query, "from jobs") && strings.Contains(query, "where state = 'ready'")
+		looked = looked || strings.Contains(query, "from belfry.jobs") && strings.Contains(query, "where state = 'ready'")
 	}
 	n.asked = nil
 	return looked

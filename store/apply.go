@@ -12,45 +12,94 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// errDry ends the transaction of a dry run.
-var errDry = errors.New("dry run")
-
-// Apply makes the database as the manifest says, in one transaction. A dry run
-// does the same and takes it back, so that its plan is what would happen.
+// Apply makes the database as the manifest says. It is planned on a read of the
+// database, outside of any write: a plan that is refused, and a dry run, write
+// nothing and hold up nobody. What the plan changes is then written in one
+// transaction, all of it or nothing; what it keeps is not touched again.
 func (s *Store) Apply(ctx context.Context, m belfry.Manifest, o belfry.ApplyOptions) (out belfry.Applied, err error) {
 	if o.Namespace == "" {
 		o.Namespace = belfry.DefaultNamespace
 	}
 	m = m.WithDefaults(o.Namespace)
-	err = s.write(ctx, "apply", func(c *change) error {
-		out = belfry.Applied{DryRun: o.DryRun, Changes: []belfry.Change{}}
-		if err := m.Validate(); err != nil {
-			return err
+	out = belfry.Applied{DryRun: o.DryRun}
+	if err := m.Validate(); err != nil {
+		return out, err
+	}
+	if !o.DryRun {
+		o.CompareSecrets = true // what differs is written
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := s.db.Read(ctx, func(tx Tx) error {
+		out.Changes, err = s.plan(ctx, tx, m, o, now)
+		return err
+	}); err != nil || o.DryRun {
+		return out, err
+	}
+	rest := actionsOf(out.Changes)
+	if len(rest) > belfry.MaxApply {
+		return out, belfry.Errorf(belfry.TooLarge, "the manifest changes %d definitions, and one apply changes at most %d", len(rest), belfry.MaxApply).
+			WithHint("apply it in parts; what stays as it is does not count")
+	}
+	if len(rest) == 0 {
+		return out, nil
+	}
+	done, err := s.writeApply(ctx, m, m.Only(rest), o)
+	if err != nil {
+		return belfry.Applied{}, err
+	}
+	out.Changes = merge(out.Changes, done)
+	return out, nil
+}
+
+// actionsOf is the keys of the lines of a plan that change something.
+func actionsOf(changes []belfry.Change) (keys []string) {
+	for _, ch := range changes {
+		if ch.Action != belfry.ActionKeep {
+			keys = append(keys, ch.Key())
 		}
+	}
+	return keys
+}
+
+// merge puts what was done in the place of what was planned.
+func merge(planned, done []belfry.Change) []belfry.Change {
+	place := make(map[string]int, len(planned))
+	for i, ch := range planned {
+		place[ch.Key()] = i
+	}
+	for _, ch := range done {
+		if i, there := place[ch.Key()]; there {
+			planned[i] = ch
+			continue
+		}
+		planned = append(planned, ch)
+	}
+	return planned
+}
+
+// writeApply writes the part of a manifest that changes.
+func (s *Store) writeApply(ctx context.Context, m, part belfry.Manifest, o belfry.ApplyOptions) (done []belfry.Change, err error) {
+	err = s.write(ctx, "apply", func(c *change) error {
+		done = nil
 		for _, step := range []func(belfry.Manifest) ([]belfry.Change, error){c.applyQueues, c.applyCalendars, c.applyTasks, c.applySchedules,
 			c.applyChannels, c.applyAlertRules, c.applyMonitors, c.applyWindows, c.applyStatusPages} {
-			changes, err := step(m)
+			changes, err := step(part)
 			if err != nil {
 				return err
 			}
-			out.Changes = append(out.Changes, changes...)
+			done = append(done, changes...)
 		}
-		if o.Prune {
-			deleted, err := c.prune(m, o.Namespace)
-			if err != nil {
-				return err
-			}
-			out.Changes = append(out.Changes, deleted...)
+		if !o.Prune {
+			return nil
 		}
-		if o.DryRun {
-			return errDry
-		}
-		return nil
+		deleted, err := c.prune(m, o.Namespace)
+		done = append(done, deleted...)
+		return err
 	})
-	if errors.Is(err, errDry) {
-		err = nil
-	}
-	return out, err
+	return done, err
 }
 
 func (c *change) applyQueues(m belfry.Manifest) ([]belfry.Change, error) {
@@ -104,7 +153,11 @@ func (c *change) applyTasks(m belfry.Manifest) ([]belfry.Change, error) {
 		if err != nil {
 			return nil, under(fmt.Sprintf("tasks[%d]", i), err)
 		}
-		changes = append(changes, changed("task", t.Namespace, t.Name, !exists, old.Redacted(), saved.Redacted()))
+		ch := changed("task", t.Namespace, t.Name, !exists, old.Redacted(), saved.Redacted())
+		if exists {
+			ch = withSecrets(ch, differences(old, saved), nil)
+		}
+		changes = append(changes, ch)
 	}
 	return changes, nil
 }
@@ -175,7 +228,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 	}
 	schedules, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
-		from schedules s
+		from belfry.schedules s
 		where s.namespace = $1 and substr(s.name, 1, 8) <> 'monitor:'
 		order by s.name`+c.sql.ForUpdate("s"), namespace)
 	if err != nil {
@@ -189,7 +242,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
 		}
 	}
-	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
+	tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 order by name`+c.sql.ForUpdate("tasks"), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +255,7 @@ func (c *change) prune(m belfry.Manifest, namespace string) ([]belfry.Change, er
 			changes = append(changes, belfry.Change{Action: belfry.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
 		}
 	}
-	calendars, err := collect(c.ctx, c.tx, scanCalendar, `select `+calendarColumns+` from calendars where namespace = $1 order by name`, namespace)
+	calendars, err := collect(c.ctx, c.tx, scanCalendar, `select `+calendarColumns+` from belfry.calendars where namespace = $1 order by name`, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +277,7 @@ func (c *change) pruneMonitors(m belfry.Manifest, namespace string) (changes []b
 	for _, mon := range m.Monitors {
 		named[mon.Namespace+"/"+mon.Name] = true
 	}
-	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `select `+monitorColumns+` from monitors m where m.namespace = $1 order by m.name`, namespace)
+	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `select `+monitorColumns+` from belfry.monitors m where m.namespace = $1 order by m.name`, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -348,7 +401,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		m = belfry.Manifest{}
-		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by name`)
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by name`)
 		if err != nil {
 			return err
 		}
@@ -358,7 +411,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 		w := &where{}
 		w.namespace("namespace", namespace)
 		for _, table := range []string{"tasks", "schedules", "monitors"} {
-			_, more, err := first(ctx, tx, scanInt, `select 1 from `+table+` where `+w.sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(belfry.MaxManifest), w.args...)
+			_, more, err := first(ctx, tx, scanInt, `select 1 from `+Home+table+` where `+w.sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(belfry.MaxManifest), w.args...)
 			if err != nil {
 				return err
 			}
@@ -367,7 +420,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 					WithHint("export one namespace, or read the list page by page")
 			}
 		}
-		tasks, err := collect(ctx, tx, s.scanTask, `select `+taskColumns+` from tasks where `+w.sql()+` order by namespace, name`, w.args...)
+		tasks, err := collect(ctx, tx, s.scanTask, `select `+taskColumns+` from belfry.tasks where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
 			return err
 		}
@@ -378,7 +431,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, instant(0), instant(0)
 			m.Tasks = append(m.Tasks, t.Redacted())
 		}
-		calendars, err := collect(ctx, tx, scanCalendar, `select `+calendarColumns+` from calendars where `+w.sql()+` order by namespace, name`, w.args...)
+		calendars, err := collect(ctx, tx, scanCalendar, `select `+calendarColumns+` from belfry.calendars where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
 			return err
 		}
@@ -386,7 +439,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 			cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = 0, 0, instant(0), instant(0)
 			m.Calendars = append(m.Calendars, cal)
 		}
-		rows, err := collect(ctx, tx, scanSchedule, `select `+scheduleColumns+` from schedules s where `+w.sql()+` order by namespace, name`, w.args...)
+		rows, err := collect(ctx, tx, scanSchedule, `select `+scheduleColumns+` from belfry.schedules s where `+w.sql()+` order by namespace, name`, w.args...)
 		if err != nil {
 			return err
 		}
@@ -405,7 +458,7 @@ func (s *Store) Export(ctx context.Context, namespace string) (m belfry.Manifest
 func (s *Store) exportMonitors(ctx context.Context, tx Tx, namespace string, m *belfry.Manifest) error {
 	w := &where{}
 	w.namespace("m.namespace", namespace)
-	monitors, err := collect(ctx, tx, s.scanMonitor, `select `+monitorColumns+` from monitors m where `+w.sql()+` order by m.namespace, m.name`, w.args...)
+	monitors, err := collect(ctx, tx, s.scanMonitor, `select `+monitorColumns+` from belfry.monitors m where `+w.sql()+` order by m.namespace, m.name`, w.args...)
 	if err != nil {
 		return err
 	}

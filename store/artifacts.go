@@ -10,18 +10,23 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// Bytes is where artifacts lie. Package blob has it; app plugs it in.
+// Bytes is where artifacts lie. Package blob has it; app plugs it in. A name is a
+// namespace, a slash and a digest: bytes that one namespace has sent are not
+// there for another, which so learns nothing of them and gets none.
 type Bytes interface {
 	// SignPut makes a link that takes exactly these bytes.
-	SignPut(ctx context.Context, digest string, size int64, expires time.Duration) (belfry.SignedRequest, error)
+	SignPut(ctx context.Context, name string, size int64, expires time.Duration) (belfry.SignedRequest, error)
 	// SignGet makes a link that gives them.
-	SignGet(ctx context.Context, digest string, expires time.Duration) (belfry.SignedRequest, error)
+	SignGet(ctx context.Context, name string, expires time.Duration) (belfry.SignedRequest, error)
 	// Has tells whether bytes of this size are there, without reading them.
-	Has(ctx context.Context, digest string, size int64) (bool, error)
+	Has(ctx context.Context, name string, size int64) (bool, error)
 	// Verify makes sure that exactly these bytes are there: [belfry.NotFound] or
 	// [belfry.Conflict] otherwise.
-	Verify(ctx context.Context, digest string, size int64) error
+	Verify(ctx context.Context, name string, size int64) error
 }
+
+// bytesName is what a namespace's bytes are called by.
+func bytesName(namespace, digest string) string { return namespace + "/" + digest }
 
 func (s *Store) bytes() (Bytes, error) {
 	if s.opt.Bytes == nil {
@@ -76,12 +81,12 @@ func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u
 		return u, err
 	}
 	if !u.Artifact.PostedAt.IsZero() {
-		there, err := bytes.Has(ctx, digest, u.Artifact.Size)
+		there, err := bytes.Has(ctx, bytesName(namespace, digest), u.Artifact.Size)
 		if err != nil || there {
 			return u, err
 		}
 	}
-	link, err := bytes.SignPut(ctx, digest, u.Artifact.Size, belfry.UploadLink)
+	link, err := bytes.SignPut(ctx, bytesName(namespace, digest), u.Artifact.Size, belfry.UploadLink)
 	u.Link = &link
 	return u, err
 }
@@ -94,10 +99,10 @@ func (c *change) refer(namespace, digest string, size int64) (made bool, err err
 	a, there, err := first(c.ctx, c.tx, func(r Rows) (f found, err error) {
 		return f, r.Scan(&f.size, &f.created, &f.posted)
 	}, `
-		insert into artifacts (namespace, sha256, size, created_at)
+		insert into belfry.artifacts (namespace, sha256, size, created_at)
 		values ($1, $2, $3, $4)
 		on conflict (namespace, sha256) do update
-		set size = artifacts.size
+		set size = belfry.artifacts.size
 		returning size, created_at, posted_at`, namespace, digest, size, micros(c.now))
 	if err != nil || !there {
 		return false, err
@@ -125,10 +130,10 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 	}
 	// The row is there, and it was committed before this look: who removes bytes
 	// either has begun, and is seen, or will see the row and leave them alone.
-	if err := s.notBeingRemoved(ctx, digest); err != nil {
+	if err := s.notBeingRemoved(ctx, bytesName(namespace, digest)); err != nil {
 		return a, err
 	}
-	if err := bytes.Verify(ctx, digest, a.Size); belfry.CodeOf(err) == belfry.NotFound {
+	if err := bytes.Verify(ctx, bytesName(namespace, digest), a.Size); belfry.CodeOf(err) == belfry.NotFound {
 		return a, belfry.Errorf(belfry.Conflict, "the bytes of artifact %s have not arrived", digest).
 			WithHint("send them to the link that the upload was answered with; belfry program push does all of it")
 	} else if err != nil {
@@ -136,13 +141,13 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 	}
 	err = s.write(ctx, "confirm artifact", func(c *change) error {
 		n, err := c.tx.Exec(ctx, `
-			update artifacts
+			update belfry.artifacts
 			set posted_at = $3, posted_by = $4
 			where namespace = $1 and sha256 = $2 and posted_at = 0`, namespace, digest, micros(c.now), belfry.ActorOf(ctx))
 		if err != nil || n == 0 { // somebody else did, or it was deleted: the look below tells
 			return err
 		}
-		if err := c.releaseUploads(`(select id from tasks where namespace = $2 and artifact = $3 and artifact <> '')`, namespace, digest); err != nil {
+		if err := c.releaseUploads(`(select id from belfry.tasks where namespace = $2 and artifact = $3 and artifact <> '')`, namespace, digest); err != nil {
 			return err
 		}
 		return c.audit("post", "artifact", namespace, digest, "", nil, nil)
@@ -160,7 +165,7 @@ func (s *Store) Artifact(ctx context.Context, namespace, digest string) (a belfr
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		found := false
-		a, found, err = first(ctx, tx, scanArtifact, `select `+artifactColumns+` from artifacts a where a.namespace = $1 and a.sha256 = $2`, namespace, digest)
+		a, found, err = first(ctx, tx, scanArtifact, `select `+artifactColumns+` from belfry.artifacts a where a.namespace = $1 and a.sha256 = $2`, namespace, digest)
 		if err == nil && !found {
 			err = noArtifact(namespace, digest)
 		}
@@ -179,7 +184,7 @@ const shownTasks = 10
 func tasksOf(ctx context.Context, tx Tx, namespace, digest string) ([]string, error) {
 	return collect(ctx, tx, scanString, `
 		select name
-		from tasks
+		from belfry.tasks
 		where namespace = $1 and artifact = $2 and artifact <> ''
 		order by name
 		limit `+strconv.Itoa(shownTasks), namespace, digest)
@@ -194,7 +199,7 @@ func (s *Store) Artifacts(ctx context.Context, f belfry.DocumentFilter) (p belfr
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, scanArtifact, `
 			select `+artifactColumns+`
-			from artifacts a
+			from belfry.artifacts a
 			where `+w.sql()+`
 			order by a.namespace, a.sha256
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -213,13 +218,13 @@ func (s *Store) Artifacts(ctx context.Context, f belfry.DocumentFilter) (p belfr
 }
 
 // DeleteArtifact gives up a namespace's artifact that no task names. Its bytes
-// go when nobody else has them, at the next collection.
+// go at the next collection.
 func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) error {
 	if err := belfry.CheckDigest(digest); err != nil {
 		return err
 	}
 	return s.write(ctx, "delete artifact", func(c *change) error {
-		a, found, err := first(ctx, c.tx, scanArtifact, `select `+artifactColumns+` from artifacts a where a.namespace = $1 and a.sha256 = $2`+c.sql.ForUpdate("a"), namespace, digest)
+		a, found, err := first(ctx, c.tx, scanArtifact, `select `+artifactColumns+` from belfry.artifacts a where a.namespace = $1 and a.sha256 = $2`+c.sql.ForUpdate("a"), namespace, digest)
 		if err == nil && !found {
 			err = noArtifact(namespace, digest)
 		}
@@ -234,7 +239,7 @@ func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) er
 			return belfry.Errorf(belfry.Conflict, "task %q runs artifact %s", users[0], digest).
 				WithHint("give the task another program first, or delete it: belfry program delete %s", users[0])
 		}
-		if _, err := c.tx.Exec(ctx, `delete from artifacts where namespace = $1 and sha256 = $2`, namespace, digest); err != nil {
+		if _, err := c.tx.Exec(ctx, `delete from belfry.artifacts where namespace = $1 and sha256 = $2`, namespace, digest); err != nil {
 			return err
 		}
 		return c.audit("delete", "artifact", namespace, digest, "", a, nil)
@@ -270,6 +275,6 @@ func (c *change) letGo(t belfry.Task) error {
 	if digest == "" {
 		return nil
 	}
-	_, err := c.tx.Exec(c.ctx, `update artifacts set freed_at = $3 where namespace = $1 and sha256 = $2`, t.Namespace, digest, micros(c.now))
+	_, err := c.tx.Exec(c.ctx, `update belfry.artifacts set freed_at = $3 where namespace = $1 and sha256 = $2`, t.Namespace, digest, micros(c.now))
 	return err
 }

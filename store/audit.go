@@ -11,7 +11,7 @@ import (
 // without a row and no row without a change.
 func (c *change) audit(action, noun, namespace, name, note string, before, after any) error {
 	_, err := c.tx.Exec(c.ctx, `
-		insert into audit (at, namespace, actor, action, noun, name, note, before, after)
+		insert into belfry.audit (at, namespace, actor, action, noun, name, note, before, after)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), docOrNull(after))
 	c.wake(topicJobs)
@@ -59,7 +59,7 @@ func (s *Store) Audit(ctx context.Context, f belfry.AuditFilter) (p belfry.Page[
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, scanAudit, `
 			select `+auditColumns+`
-			from audit
+			from belfry.audit
 			where `+w.sql()+`
 			order by seq desc
 			limit `+strconv.Itoa(limit+1), w.args...)

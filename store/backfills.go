@@ -45,7 +45,7 @@ func (s *Store) StartBackfill(ctx context.Context, b belfry.Backfill) (out belfr
 		doc := text(b)
 		b.ID, b.ScheduleID, b.State, b.CreatedAt, b.CreatedBy = ids[0], row.ID, belfry.BackfillActive, c.now, belfry.ActorOf(ctx)
 		n, err := c.tx.Exec(ctx, `
-			insert into backfills (id, namespace, schedule_id, doc, state, created_at, created_by)
+			insert into belfry.backfills (id, namespace, schedule_id, doc, state, created_at, created_by)
 			values ($1, $2, $3, $4, $5, $6, $7)
 			on conflict do nothing`, b.ID, b.Namespace, b.ScheduleID, doc, string(b.State), micros(c.now), b.CreatedBy)
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b bel
 }
 
 func (s *Store) backfill(ctx context.Context, tx Tx, namespace string, id int64, lock string) (belfry.Backfill, error) {
-	b, found, err := first(ctx, tx, scanBackfill, `select `+backfillColumns+` from backfills b where b.id = $1`+lock, id)
+	b, found, err := first(ctx, tx, scanBackfill, `select `+backfillColumns+` from belfry.backfills b where b.id = $1`+lock, id)
 	if err == nil && (!found || namespace != belfry.AnyNamespace && b.Namespace != namespace) {
 		err = belfry.Errorf(belfry.NotFound, "no backfill %d", id).WithHint("see: belfry backfill list")
 	}
@@ -91,7 +91,7 @@ func (s *Store) Backfills(ctx context.Context, f belfry.BackfillFilter) (p belfr
 	}
 	w.namespace("b.namespace", f.Namespace)
 	if f.Schedule != "" {
-		w.and("b.schedule_id in (select id from schedules where name = ?)", f.Schedule)
+		w.and("b.schedule_id in (select id from belfry.schedules where name = ?)", f.Schedule)
 	}
 	if before > 0 {
 		w.and("b.id < ?", before)
@@ -100,7 +100,7 @@ func (s *Store) Backfills(ctx context.Context, f belfry.BackfillFilter) (p belfr
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, scanBackfill, `
 			select `+backfillColumns+`
-			from backfills b
+			from belfry.backfills b
 			where `+w.sql()+`
 			order by b.id desc
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -139,7 +139,7 @@ func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, sta
 
 func (c *change) saveBackfill(b belfry.Backfill) error {
 	_, err := c.tx.Exec(c.ctx, `
-		update backfills
+		update belfry.backfills
 		set state = $2, done = $3, made = $4, left_out = $5, ended_at = $6
 		where id = $1`, b.ID, string(b.State), micros(b.Done), b.Made, b.LeftOut, micros(b.EndedAt))
 	return err
@@ -157,7 +157,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 			found, made = false, false
 			b, ok, err := first(ctx, c.tx, scanBackfill, `
 				select `+backfillColumns+`
-				from backfills b
+				from belfry.backfills b
 				where b.state = 'active' and b.id > $1
 				order by b.id
 				limit 1`+s.sql.SkipLocked("b"), before)
@@ -180,7 +180,7 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 	row, found, err := first(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
-		from schedules s
+		from belfry.schedules s
 		where s.id = $1`+c.sql.ForUpdate("s"), b.ScheduleID)
 	if err != nil {
 		return false, err
@@ -195,7 +195,7 @@ func (c *change) refill(b belfry.Backfill) (made bool, err error) {
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from (select 1 from jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, belfry.BackfillStep)
+		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and origin = 'backfill' limit $2) as bounded`, row.ID, belfry.BackfillStep)
 	if err != nil || b.Overlap == belfry.OverlapAllow && running >= belfry.BackfillStep {
 		return false, err // as many wait as one pass makes; more would only lengthen the queue
 	}
@@ -222,7 +222,7 @@ func (c *change) ranOf(row scheduleRow, b belfry.Backfill, plan belfry.Plan) (ma
 	}
 	times, err := collect(c.ctx, c.tx, scanInt, `
 		select nominal
-		from occurrences
+		from belfry.occurrences
 		where schedule_id = $1 and decision <> 'skipped' and `+c.sql.In("nominal", 2), row.ID, c.sql.List(asked))
 	for _, us := range times {
 		ran[instant(us)] = true
@@ -257,16 +257,16 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into occurrences (`+occurrenceColumns+`)
+		insert into belfry.occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`
 		from `+from+`
 		where true
 		on conflict (schedule_id, nominal) do update
 		set decision = excluded.decision, reason = '', note = excluded.note, job_id = excluded.job_id, decided_at = excluded.decided_at
-		where occurrences.decision = 'skipped'`, args...); err != nil {
+		where belfry.occurrences.decision = 'skipped'`, args...); err != nil {
 		return err
 	}
-	_, err = c.insertJobs(ins)
+	err = c.insertJobs(ins)
 	return err
 }
 
@@ -275,7 +275,7 @@ func (c *change) startRefill(row scheduleRow, plan belfry.Plan, run []time.Time)
 func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time) error {
 	ranges, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
-		from occurrences
+		from belfry.occurrences
 		where schedule_id = $1 and until > 0 and nominal >= $2 and nominal <= $3
 		order by nominal`, row.ID, micros(run[0]), micros(run[len(run)-1]))
 	if err != nil {
@@ -283,7 +283,7 @@ func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time)
 	}
 	before, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
-		from occurrences
+		from belfry.occurrences
 		where schedule_id = $1 and nominal < $2
 		order by nominal desc
 		limit 10`, row.ID, micros(run[0]))
@@ -304,7 +304,7 @@ func (c *change) splitRanges(row scheduleRow, plan belfry.Plan, run []time.Time)
 	if len(split) == 0 {
 		return nil
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from occurrences where schedule_id = $1 and `+c.sql.In("nominal", 2),
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.occurrences where schedule_id = $1 and `+c.sql.In("nominal", 2),
 		row.ID, c.sql.List(split)); err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (c *change) insertRest(rest []occurrenceRow) error {
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rest))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into occurrences (`+occurrenceColumns+`)
+		insert into belfry.occurrences (`+occurrenceColumns+`)
 		select `+occurrenceColumns+`
 		from `+from+`
 		where true

@@ -12,7 +12,7 @@ import (
 func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
 	// Looked up by a reader first: who tries keys is not to hold up writers.
 	if err := s.db.Read(ctx, func(tx Tx) error {
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from monitors where beat_key = $1`, strings.ToLower(key))
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from belfry.monitors where beat_key = $1`, strings.ToLower(key))
 		if err == nil && n == 0 {
 			err = noBeat()
 		}
@@ -24,7 +24,7 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 	err = s.write(ctx, "beat", func(c *change) error {
 		row, found, err := first(ctx, c.tx, s.scanMonitor, `
 			select `+monitorColumns+`
-			from monitors m
+			from belfry.monitors m
 			where m.beat_key = $1`+s.sql.ForUpdate("m"), strings.ToLower(key))
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b belfry.Boa
 		}
 		all, err := collect(ctx, tx, s.scanMonitor, `
 			select `+monitorColumns+`
-			from monitors m
+			from belfry.monitors m
 			where m.namespace = $1
 			order by m.name`, page.Namespace)
 		if err != nil {
@@ -132,7 +132,7 @@ func (s *Store) boardIncidents(ctx context.Context, tx Tx, shown []monitorRow, n
 	}
 	all, err := collect(ctx, tx, scanIncident, `
 		select `+incidentColumns+`
-		from incidents
+		from belfry.incidents
 		where `+s.sql.In("monitor_id", 1)+` and (ended_at = 0 or ended_at > $2)
 		order by id desc
 		limit $3`, s.sql.List(ids), micros(now.Add(-boardSince)), boardIncidents)

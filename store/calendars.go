@@ -36,7 +36,7 @@ func noCalendar(namespace, name string) error {
 func (s *Store) calendar(ctx context.Context, tx Tx, namespace, name, lock string) (belfry.Calendar, error) {
 	c, found, err := first(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
-		from calendars
+		from belfry.calendars
 		where namespace = $1 and name = $2`+lock, namespace, name)
 	if err == nil && !found {
 		err = noCalendar(namespace, name)
@@ -61,6 +61,11 @@ func (s *Store) SaveCalendar(ctx context.Context, cal belfry.Calendar) (belfry.C
 // saveCalendar writes a calendar that is valid, and answers the one before.
 func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, err error) {
 	old, err = c.s.calendar(c.ctx, c.tx, cal.Namespace, cal.Name, c.sql.ForUpdate("calendars"))
+	if missing := belfry.CodeOf(err) == belfry.NotFound; missing || err == nil && calendarDoc(old) != calendarDoc(cal) {
+		if err := c.expect("calendar", cal.Name, old.Version(), old.UpdatedAt); err != nil {
+			return cal, old, err
+		}
+	}
 	switch {
 	case belfry.CodeOf(err) == belfry.NotFound:
 		saved, err = c.insertCalendar(cal)
@@ -72,7 +77,7 @@ func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, 
 	}
 	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
-		update calendars
+		update belfry.calendars
 		set generation = $2, doc = $3, updated_at = $4
 		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), micros(c.now)); err != nil {
 		return cal, old, err
@@ -87,7 +92,7 @@ func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
 	}
 	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = ids[0], 1, c.now, c.now
 	n, err := c.tx.Exec(c.ctx, `
-		insert into calendars (id, namespace, name, generation, doc, created_at, updated_at)
+		insert into belfry.calendars (id, namespace, name, generation, doc, created_at, updated_at)
 		values ($1, $2, $3, 1, $4, $5, $5)
 		on conflict (namespace, name) do nothing`, cal.ID, cal.Namespace, cal.Name, calendarDoc(cal), micros(c.now))
 	if err != nil {
@@ -102,7 +107,10 @@ func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {
 // DeleteCalendar removes a calendar that nothing refers to.
 func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete calendar", func(c *change) error {
-		cal, err := s.calendar(ctx, c.tx, namespace, name, "")
+		cal, err := s.calendar(ctx, c.tx, namespace, name, c.sql.ForUpdate("calendars"))
+		if err == nil {
+			err = c.expect("calendar", name, cal.Version(), cal.UpdatedAt)
+		}
 		if err != nil {
 			return err
 		}
@@ -118,7 +126,7 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 	// namespace that name any calendar is cheap enough.
 	users, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
-		from schedules s
+		from belfry.schedules s
 		where s.namespace = $1 and s.doc like $2
 		order by s.name`, cal.Namespace, `%"`+cal.Name+`"%`)
 	if err != nil {
@@ -132,7 +140,7 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 	if err := c.freeCalendar(cal); err != nil {
 		return err
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from calendars where id = $1`, cal.ID); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.calendars where id = $1`, cal.ID); err != nil {
 		return err
 	}
 	return c.audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
@@ -143,7 +151,7 @@ func (c *change) deleteCalendar(cal belfry.Calendar) error {
 func (c *change) freeCalendar(cal belfry.Calendar) error {
 	beats, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
 		select `+monitorColumns+`
-		from monitors m
+		from belfry.monitors m
 		where m.namespace = $1 and m.kind = 'heartbeat' and m.doc like $2
 		order by m.name`, cal.Namespace, `%"`+cal.Name+`"%`)
 	if err != nil {
@@ -174,7 +182,7 @@ func (c *change) lockCalendars(namespace string, names ...string) error {
 	}
 	_, err := collect(c.ctx, c.tx, scanInt, `
 		select id
-		from calendars
+		from belfry.calendars
 		where namespace = $1 and `+c.sql.In("name", 2)+`
 		order by id`+c.sql.ForUpdate("calendars"), namespace, c.sql.List(names))
 	return err
@@ -198,7 +206,7 @@ func (s *Store) Calendars(ctx context.Context, f belfry.CalendarFilter) (p belfr
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, scanCalendar, `
 			select `+calendarColumns+`
-			from calendars
+			from belfry.calendars
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -216,7 +224,7 @@ func (s *Store) planOf(ctx context.Context, tx Tx, sc belfry.Schedule) (belfry.P
 	}
 	cals, err := collect(ctx, tx, scanCalendar, `
 		select `+calendarColumns+`
-		from calendars
+		from belfry.calendars
 		where namespace = $1 and `+s.sql.In("name", 2)+`
 		order by id`, sc.Namespace, s.sql.List(sc.Calendars()))
 	if err != nil {

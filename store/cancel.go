@@ -15,7 +15,7 @@ func (s *Store) CancelJobs(ctx context.Context, namespace string, sel belfry.Sel
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
 	}
-	err = s.write(ctx, "cancel", func(c *change) error {
+	err = s.bulk(ctx, "cancel", sel.DryRun, func(c *change) error {
 		rows, selected, err := c.selectJobs(namespace, sel, belfry.JobState.Final, "has ended already")
 		if err != nil {
 			return err
@@ -60,11 +60,7 @@ func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(b
 		}
 		ids = found
 	}
-	locked, err := c.lockJobs(ids)
-	if err != nil {
-		return nil, out, err
-	}
-	rows, err := c.withDone(ids, locked)
+	rows, err := c.heldJobs(ids, sel.DryRun)
 	if err != nil {
 		return nil, out, err
 	}
@@ -88,6 +84,32 @@ func (c *change) selectJobs(namespace string, sel belfry.Selection, unfit func(b
 		}
 	}
 	return fit, out, nil
+}
+
+// heldJobs reads jobs, live and finished, and locks the live ones unless it is
+// for a dry run.
+func (c *change) heldJobs(ids []int64, dry bool) ([]jobRow, error) {
+	if dry {
+		return c.s.jobsByID(c.ctx, c.tx, ids)
+	}
+	locked, err := c.lockJobs(ids)
+	if err != nil {
+		return nil, err
+	}
+	return c.withDone(ids, locked)
+}
+
+// bulk runs a bulk action. A dry run of it is a read: it waits for no writer and
+// holds up none.
+func (s *Store) bulk(ctx context.Context, name string, dry bool, fn func(c *change) error) error {
+	if !dry {
+		return s.write(ctx, name, fn)
+	}
+	return s.db.Read(ctx, func(tx Tx) error {
+		c := s.begin(ctx)
+		c.tx, c.sql = tx, s.sql
+		return fn(c)
+	})
 }
 
 // filterJobs finds the oldest jobs that a filter names and an action fits, from
@@ -155,7 +177,7 @@ func (c *change) cancelRows(rows []jobRow, reason belfry.Reason, note string) er
 	}
 	if len(running) > 0 {
 		if _, err := c.tx.Exec(c.ctx, `
-			update leases
+			update belfry.leases
 			set cancel_at = $2, cancel_note = $3
 			where `+c.sql.In("job_id", 1)+` and cancel_at = 0`,
 			c.sql.List(running), micros(c.now), note); err != nil {
@@ -198,7 +220,7 @@ func (s *Store) RedriveJobs(ctx context.Context, namespace string, sel belfry.Se
 		f.States = []belfry.JobState{belfry.JobFailed} // dead jobs; others only when asked for
 		sel.Filter = &f
 	}
-	err = s.write(ctx, "redrive", func(c *change) error {
+	err = s.bulk(ctx, "redrive", sel.DryRun, func(c *change) error {
 		rows, selected, err := c.selectJobs(namespace, sel, unfit, "cannot be redriven")
 		if err != nil {
 			return err
@@ -237,7 +259,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	queues, err := collect(c.ctx, c.tx, scanString, `select name from queues`)
+	queues, err := collect(c.ctx, c.tx, scanString, `select name from belfry.queues`)
 	if err != nil {
 		return nil, err
 	}
@@ -268,12 +290,12 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		}
 	}
 	moved, err := collect(c.ctx, c.tx, scanInt, `
-		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id, generation, nominal,
+		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id, generation, nominal,
 			due_at, ready_at, created_at, attempt, max_attempts, timeout, lease, active_key, idem_key, demand)
 		select d.id, d.namespace, d.task_id, d.task, k.kind, d.queue, d.priority, 'ready', d.input, d.tags, d.origin, d.schedule, d.schedule_id, d.generation, d.nominal,
 			$2, $2, d.created_at, d.attempt, d.max_attempts, d.timeout, d.lease, d.active_key, d.idem_key, k.demand
-		from jobs_done d
-		join tasks k on k.id = d.task_id
+		from belfry.jobs_done d
+		join belfry.tasks k on k.id = d.task_id
 		where `+c.sql.In("d.id", 1)+`
 		on conflict do nothing
 		returning id`, c.sql.List(ids), micros(c.now))
@@ -281,9 +303,9 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		return nil, err
 	}
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
+		insert into belfry.attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
 		select `+lastAttempt+`
-		from jobs_done
+		from belfry.jobs_done
 		where `+c.sql.In("id", 1)+` and outcome <> ''`, c.sql.List(moved)); err != nil {
 		return nil, err
 	}
@@ -300,6 +322,6 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		}
 	}
 	c.wake(topicJobs)
-	_, err = c.tx.Exec(c.ctx, `delete from jobs_done where `+c.sql.In("id", 1), c.sql.List(moved))
+	_, err = c.tx.Exec(c.ctx, `delete from belfry.jobs_done where `+c.sql.In("id", 1), c.sql.List(moved))
 	return left, err
 }

@@ -47,7 +47,7 @@ func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.
 	if len(gone) == 0 {
 		return states, other, nil
 	}
-	for _, query := range []string{`delete from jobs where ` + c.sql.In("id", 1), `delete from leases where ` + c.sql.In("job_id", 1)} {
+	for _, query := range []string{`delete from belfry.jobs where ` + c.sql.In("id", 1), `delete from belfry.leases where ` + c.sql.In("job_id", 1)} {
 		if _, err := c.tx.Exec(c.ctx, query, c.sql.List(gone)); err != nil {
 			return nil, nil, err
 		}
@@ -80,20 +80,46 @@ func checkedOf(j jobRow, m belfry.Measure, startedIn time.Duration) checked {
 func (c *change) judgeEnds(ends []ending) error {
 	var all []checked
 	for _, e := range ends {
-		if e.row.Trigger != belfry.TriggerCheck || e.row.State != belfry.JobRunning || !e.settled.State.Final() {
-			continue
-		}
-		if m, seen := measureOfEnd(e); seen {
+		if e.leavesResult() {
+			m, _ := measureOfEnd(e)
 			all = append(all, checkedOf(e.row, m, e.fin.StartedIn.D()))
 		}
 	}
 	return c.judge(all)
 }
 
+// leavesResult reports that what the end of an attempt says is kept as a result
+// of its monitor: a target that is down is no job that failed.
+func (e ending) leavesResult() bool {
+	if e.row.Trigger != belfry.TriggerCheck || e.row.State != belfry.JobRunning || !e.settled.State.Final() {
+		return false
+	}
+	_, seen := measureOfEnd(e)
+	return seen
+}
+
+// forgetChecks takes checks away of which a result is kept, with what their
+// attempts have written.
+func (c *change) forgetChecks(jobs []int64) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	for _, query := range []string{
+		`delete from belfry.jobs where ` + c.sql.In("id", 1),
+		`delete from belfry.attempts where ` + c.sql.In("job_id", 1),
+		`delete from belfry.logs where ` + c.sql.In("job_id", 1),
+	} {
+		if _, err := c.tx.Exec(c.ctx, query, c.sql.List(jobs)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measureOfEnd is what the end of an attempt says about a target.
 func measureOfEnd(e ending) (m belfry.Measure, seen bool) {
 	m.Message, _ = belfry.CleanText(e.settled.Error, belfry.MaxCheckMessage)
-	byItself := e.row.Kind == belfry.KindCommand || e.row.Kind == belfry.KindFunc
+	byItself := e.row.Kind == belfry.KindCommand || e.row.Kind == belfry.KindProgram || e.row.Kind == belfry.KindFunc
 	switch {
 	case e.settled.State == belfry.JobCanceled || e.settled.State == belfry.JobSkipped:
 		return m, false // somebody did not want it
@@ -130,7 +156,7 @@ func (c *change) judge(all []checked) error {
 	}
 	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
 		select `+monitorColumns+`
-		from monitors m
+		from belfry.monitors m
 		where m.schedule_id > 0 and `+c.sql.In("m.schedule_id", 1)+`
 		order by m.id`+c.sql.ForUpdate("m"), c.sql.List(unique(ids)))
 	if err != nil {
@@ -175,7 +201,7 @@ func (c *change) followChecks(all []checked) error {
 	}
 	waiting, err := collect(c.ctx, c.tx, scanInt, `
 		select s.id
-		from schedules s
+		from belfry.schedules s
 		where s.next_at = 0 and `+c.sql.In("s.id", 1), c.sql.List(unique(ids)))
 	if err != nil || len(waiting) == 0 {
 		return err
@@ -289,7 +315,7 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 	// is not: it may have looked before this one, and then says nothing.
 	_, waits, err := first(c.ctx, c.tx, scanInt, `
 		select id
-		from jobs
+		from belfry.jobs
 		where schedule_id = $1 and `+c.s.unleased()+`
 		limit 1`, row.scheduleID)
 	if err != nil || waits {
@@ -329,10 +355,10 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 	}
 	from, args := c.sql.Table(2, "t", BatchOf(batch))
 	_, err := c.tx.Exec(c.ctx, `
-		update monitors
+		update belfry.monitors
 		set status = t.status, state = t.state, wake_at = t.wake_at
 		from `+from+`
-		where monitors.id = t.id and `+c.sql.Among("monitors.id", 1), append([]any{c.sql.List(ids)}, args...)...)
+		where belfry.monitors.id = t.id and `+c.sql.Among("belfry.monitors.id", 1), append([]any{c.sql.List(ids)}, args...)...)
 	return err
 }
 
@@ -341,11 +367,11 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 func (c *change) wakeMonitors(namespace string) error {
 	c.wake(topicEngine)
 	_, err := c.tx.Exec(c.ctx, `
-		update monitors
+		update belfry.monitors
 		set wake_at = $2
 		where id in (
 			select m.id
-			from monitors m
+			from belfry.monitors m
 			where m.namespace = $1
 			order by m.id`+c.sql.ForUpdate("m")+`)`, namespace, micros(c.now))
 	return err

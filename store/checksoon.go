@@ -79,7 +79,7 @@ func (c *change) checkAt(row monitorRow, at time.Time) (belfry.Job, error) {
 		return belfry.Job{}, err
 	}
 	j := c.scheduledJob(sc, tasks[sc.TaskID], belfry.Occurrence{JobID: ids[0], DueAt: belfry.Micro(at)})
-	_, err = c.insertJobs([]*insertion{{jobRow: j}})
+	err = c.insertJobs([]*insertion{{jobRow: j}})
 	return j.Job, err
 }
 

@@ -153,6 +153,7 @@ func (c *change) foreseeClaim(r belfry.ClaimRequest) {
 func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
 	a.Claim.Jobs = []belfry.LeasedJob{}
 	session, err := c.session(r.Session)
+	session = r.Of(session)
 	if err == nil && len(r.Tickets) > 0 {
 		a.Claim, err = c.claimShown(session, r)
 		return a, err
@@ -184,6 +185,24 @@ func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
 			continue
 		}
 		p := c.picking(session, met, q, allowed)
+		p.slots = r.Slots(q.Name, wanted)
+		some, err := c.narrow(&p, session, met, q.Name)
+		if err != nil {
+			return a, err
+		}
+		if !some {
+			if len(queues) == 1 {
+				a.none(c.none())
+			}
+			continue
+		}
+		if p.lookBack {
+			if len(p.lanes) > 0 { // which is no dearer than a look back
+				p.marked, p.hopeful = false, false
+			} else {
+				c.after(func() { c.s.lookBack(p) })
+			}
+		}
 		if len(queues) == 1 && c.sql.Lease(nil, "", "", 1) != "" {
 			limited := a.left
 			if a, err = c.leaseAtOnce(session, q, p); a.left == leftUnknown {
@@ -199,13 +218,19 @@ func (c *change) claim(r belfry.ClaimRequest) (a answer, err error) {
 			return a, err
 		}
 		found := rows[before:]
-		c.picked(p, found, len(found) == p.n)
-		if len(queues) == 1 && len(found) < p.n {
+		may, err := c.spare(found, p.slots)
+		if err != nil {
+			return a, err
+		}
+		if len(queues) == 1 && len(found) < p.n && may == len(found) {
 			a.none(c.none())
 		}
+		c.pickedOf(p, found, may, len(found) == p.n)
+		found = found[:may]
+		rows = rows[:before+may]
 		c.s.likeness.note(q.Name, found)
-		for range found {
-			slots = append(slots, leaseRow{SlotOf: slotOf(q)})
+		for i := range found {
+			slots = append(slots, leaseRow{SlotOf: slotOf(q), Ahead: bit(i >= p.slots)})
 		}
 	}
 	if len(rows) > 0 {
@@ -245,7 +270,7 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 	slices.Sort(names) // the same again where it was foreseen
 	if len(names) == 1 {
 		q, found, err := c.s.queues.one(c, "queues", names[0], func() (belfry.Queue, bool, error) {
-			return first(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 and name = $1`, names[0])
+			return first(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from belfry.queues where paused_at = 0 and name = $1`, names[0])
 		})
 		if !found {
 			return nil, err
@@ -254,7 +279,7 @@ func (c *change) claimable(want map[string]int) ([]belfry.Queue, error) {
 	}
 	return collect(c.ctx, c.tx, scanQueue, `
 		select `+queueColumns+`
-		from queues
+		from belfry.queues
 		where paused_at = 0 and `+c.sql.In("name", 1)+`
 		order by priority desc, name`, c.sql.List(names))
 }
@@ -281,12 +306,12 @@ func (c *change) withinLimit(q belfry.Queue, n int) (int, error) {
 	if q.GlobalLimit == 0 {
 		return n, nil
 	}
-	if _, _, err := first(c.ctx, c.tx, scanString, `select name from queues where name = $1`+c.sql.ForUpdate("queues"), q.Name); err != nil {
+	if _, _, err := first(c.ctx, c.tx, scanString, `select name from belfry.queues where name = $1`+c.sql.ForUpdate("queues"), q.Name); err != nil {
 		return 0, err
 	}
 	running, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from (select 1 from leases where slot_of = $1 limit $2 + 0) as bounded`, q.Name, q.GlobalLimit)
+		from (select 1 from belfry.leases where slot_of = $1 limit $2 + 0) as bounded`, q.Name, q.GlobalLimit)
 	return min(n, q.GlobalLimit-int(running)), err
 }
 

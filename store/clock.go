@@ -112,7 +112,7 @@ func (c *change) followClock() error {
 				return err
 			}
 		}
-		if _, err := c.tx.Exec(c.ctx, `update clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5`,
+		if _, err := c.tx.Exec(c.ctx, `update belfry.clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5`,
 			k.row.shifts, micros(c.now), k.row.total.Microseconds(), micros(k.row.setAt), k.row.setBy.Microseconds()); err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (c *change) readClock(lock string) (clockRow, error) {
 		err = r.Scan(&row.shifts, scanTime{&row.seenAt}, &total, scanTime{&row.setAt}, &by)
 		row.total, row.setBy = time.Duration(total)*time.Microsecond, time.Duration(by)*time.Microsecond
 		return row, err
-	}, `select shifts, seen_at, total, set_at, set_by from clock`+lock)
+	}, `select shifts, seen_at, total, set_at, set_by from belfry.clock`+lock)
 	return row, err
 }
 
@@ -297,38 +297,38 @@ func (c *change) shiftClock(d time.Duration) error {
 	if d > 0 {
 		before, than = "<", c.now.Add(-d/2)
 	}
-	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from sessions where ended_at = 0 order by id`+c.sql.ForUpdate("sessions")+`) as locked`); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from belfry.sessions where ended_at = 0 order by id`+c.sql.ForUpdate("sessions")+`) as locked`); err != nil {
 		return err
 	}
-	moved := `id in (select job_id from running where claimed_at ` + before + ` $1)`
+	moved := `id in (select job_id from belfry.running where claimed_at ` + before + ` $1)`
 	if d < 0 {
 		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and ready_at > $1`
 	}
-	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from jobs where `+moved+` order by id`+c.sql.ForUpdate("jobs")+`) as locked`, micros(than)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `select count(*) from (select id from belfry.jobs where `+moved+` order by id`+c.sql.ForUpdate("jobs")+`) as locked`, micros(than)); err != nil {
 		return err
 	}
 	if err := c.sql.Unpack(c.ctx, c.tx, Packed{All: true}); err != nil {
 		return err
 	}
 	queries := []string{
-		`update leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
-		`update sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
-		`update listening set since = since + $1, until = until + $1 where until ` + before + ` $2`,
+		`update belfry.leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
+		`update belfry.sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
+		`update belfry.listening set since = since + $1, until = until + $1 where until ` + before + ` $2`,
 	}
 	// Intervals of members count time that passed, in either direction. That of a run under way counts from its
 	// turn, whether there was one before or not.
 	queries = append(queries,
-		`update member_timing set started_at = started_at + $1 where started_at > 0 and started_at `+before+` $2`,
-		`update member_timing set cycle_at = cycle_at + $1 where cycle_at > 0 and cycle_at `+before+` $2`,
-		`update member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
+		`update belfry.member_timing set started_at = started_at + $1 where started_at > 0 and started_at `+before+` $2`,
+		`update belfry.member_timing set cycle_at = cycle_at + $1 where cycle_at > 0 and cycle_at `+before+` $2`,
+		`update belfry.member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
 	if d < 0 {
 		queries = append(queries,
-			`update jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or origin in ('check', 'cycle') and nominal = 0) and due_at > $2`,
-			`update alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
-			`update jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
+			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or origin in ('check', 'cycle') and nominal = 0) and due_at > $2`,
+			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
+			`update belfry.jobs set ready_at = ready_at + $1 where state = 'ready' and ready_at > $2`,
 			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
 			// name, just after that mark: see finishDue in the root.
-			`update schedules
+			`update belfry.schedules
 			set finish_at = finish_at + $1,
 				next_at = case when next_at = finish_at or next_at > $2 and finish_at - high_water < 1000000 then next_at + $1 else next_at end
 			where finish_at > $2`)

@@ -9,6 +9,12 @@ import (
 
 // checkCycle refuses a cycle that names what is not there, or itself.
 func (c *change) checkCycle(t belfry.Task) error {
+	return checkMembers(t, c.tasksByName, func(string) {})
+}
+
+// checkMembers is checkCycle, with tasks from wherever they are. use is told of
+// each member.
+func checkMembers(t belfry.Task, tasks func([]taskName) (map[taskName]belfry.Task, error), use func(member string)) error {
 	if t.Cycle == nil {
 		return nil
 	}
@@ -16,13 +22,14 @@ func (c *change) checkCycle(t belfry.Task) error {
 	for i, m := range t.Cycle.Members {
 		names[i] = taskName{t.Namespace, m.Task}
 	}
-	there, err := c.tasksByName(names)
+	there, err := tasks(names)
 	if err != nil {
 		return err
 	}
 	for i, m := range t.Cycle.Members {
 		field := fmt.Sprintf("cycle.members[%d].task", i)
 		member, ok := there[taskName{t.Namespace, m.Task}]
+		use(m.Task)
 		switch {
 		case m.Task == t.Name:
 			return belfry.InvalidField(field, m.Task, "is the cycle itself", "")
@@ -31,7 +38,7 @@ func (c *change) checkCycle(t belfry.Task) error {
 		case member.Cycle == nil:
 			continue
 		}
-		within, err := c.within(t, m.Task)
+		within, err := within(t, m.Task, tasks)
 		if err != nil {
 			return err
 		}
@@ -43,19 +50,20 @@ func (c *change) checkCycle(t belfry.Task) error {
 }
 
 // within reports that a cycle is a member of another, or of one of its members.
-func (c *change) within(t belfry.Task, other string) (bool, error) {
+func within(t belfry.Task, other string, named func([]taskName) (map[taskName]belfry.Task, error)) (bool, error) {
 	seen := map[string]bool{}
 	for level := []string{other}; len(level) > 0; {
 		names := make([]taskName, len(level))
 		for i, name := range level {
 			names[i] = taskName{t.Namespace, name}
 		}
-		tasks, err := c.tasksByName(names)
+		tasks, err := named(names)
 		if err != nil {
 			return false, err
 		}
 		level = nil
-		for _, inner := range tasks {
+		for _, name := range names {
+			inner := tasks[name]
 			if inner.Cycle == nil {
 				continue
 			}
@@ -77,7 +85,7 @@ func (c *change) within(t belfry.Task, other string) (bool, error) {
 func (c *change) freeMember(t belfry.Task) error {
 	users, err := collect(c.ctx, c.tx, c.s.scanTask, `
 		select `+taskColumns+`
-		from tasks
+		from belfry.tasks
 		where namespace = $1 and kind = 'cycle' and doc like $2
 		order by name`, t.Namespace, `%"task":"`+t.Name+`"%`)
 	if err != nil {
@@ -88,7 +96,7 @@ func (c *change) freeMember(t belfry.Task) error {
 			return belfry.Errorf(belfry.Conflict, "task %q is a member of cycle %q", t.Name, u.Name).WithHint("take it out of the cycle first")
 		}
 	}
-	_, err = c.tx.Exec(c.ctx, `delete from member_timing where task_id = $1`, t.ID)
+	_, err = c.tx.Exec(c.ctx, `delete from belfry.member_timing where task_id = $1`, t.ID)
 	return err
 }
 

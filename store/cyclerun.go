@@ -19,7 +19,7 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 	err = s.write(ctx, "start cycles", func(c *change) error {
 		out = belfry.Promoted{Now: c.now}
 		rows, err := collectInto(ctx, c.tx, nil, scanReady(), selectReady+`
-			where kind = 'cycle' and state = 'ready' and queue not in (select name from queues where paused_at > 0)
+			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 			order by ready_at
 			limit $1 + 0`+s.sql.SkipLocked("jobs"), cycleBatch)
 		if err != nil {
@@ -55,7 +55,7 @@ func (c *change) startCycle(j jobRow) error {
 		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []belfry.MemberResult{},
 	}
 	if j.Trigger == belfry.TriggerCycle {
-		above, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`, j.ID)
+		above, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where member_job = $1`, j.ID)
 		if err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func (c *change) startCycle(j jobRow) error {
 			run.Depth = above.Depth + 1
 		}
 	}
-	if _, err := c.tx.Exec(c.ctx, `update jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `update belfry.jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
 		return err
 	}
-	if _, err := c.tx.Exec(c.ctx, `insert into cycle_runs (job_id, task_id, doc) values ($1, $2, $3)`, j.ID, j.TaskID, text(run)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `insert into belfry.cycle_runs (job_id, task_id, doc) values ($1, $2, $3)`, j.ID, j.TaskID, text(run)); err != nil {
 		return err
 	}
 	if run.Depth > belfry.MaxCycleDeep {
@@ -85,7 +85,7 @@ func (c *change) lockCycles() error {
 	if lock == "" {
 		return nil
 	}
-	_, err := c.tx.Exec(c.ctx, `select task_id from member_timing where task_id = 0`+lock)
+	_, err := c.tx.Exec(c.ctx, `select task_id from belfry.member_timing where task_id = 0`+lock)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (c *change) waitsFor(job, other int64) (bool, error) {
 		if job == other {
 			return true, nil
 		}
-		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`, job)
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where job_id = $1`, job)
 		if err != nil || !found {
 			return false, err
 		}
@@ -167,11 +167,11 @@ func (c *change) waitsFor(job, other int64) (bool, error) {
 // brought back does. It answers false if a cycle runs it.
 func (c *change) holdMember(j jobRow) (bool, error) {
 	n, err := c.tx.Exec(c.ctx, `
-		insert into member_timing (task_id, running_job, turn_at)
+		insert into belfry.member_timing (task_id, running_job, turn_at)
 		values ($1, $2, $3)
 		on conflict (task_id) do update
 		set running_job = excluded.running_job, turn_at = excluded.turn_at
-		where member_timing.running_job = 0`, j.TaskID, j.ID, micros(c.now))
+		where belfry.member_timing.running_job = 0`, j.TaskID, j.ID, micros(c.now))
 	return n == 1, err
 }
 
@@ -180,7 +180,7 @@ func (c *change) saveRun(run belfry.CycleRun, waitsForTask int64) error {
 	if run.WaitsFor == 0 {
 		waitsForTask = 0
 	}
-	_, err := c.tx.Exec(c.ctx, `update cycle_runs set member_job = $2, waits_for_task = $3, doc = $4 where job_id = $1`, run.JobID, run.MemberJob, waitsForTask, text(run))
+	_, err := c.tx.Exec(c.ctx, `update belfry.cycle_runs set member_job = $2, waits_for_task = $3, doc = $4 where job_id = $1`, run.JobID, run.MemberJob, waitsForTask, text(run))
 	return err
 }
 
@@ -199,10 +199,10 @@ func (c *change) runMember(run belfry.CycleRun, turn belfry.Turn, t timingRow) e
 	j := c.newJob(ids[0], belfry.NewJob{Input: m.Input, Timeout: m.Timeout, MaxAttempts: m.MaxAttempts}, tasks[t.taskID])
 	j.Trigger, j.DueAt = belfry.TriggerCycle, belfry.Micro(turn.At)
 	j.State = stateFor(j.DueAt.After(c.now))
-	if _, err := c.insertJobs([]*insertion{{jobRow: j}}); err != nil {
+	if err := c.insertJobs([]*insertion{{jobRow: j}}); err != nil {
 		return err
 	}
-	if _, err := c.tx.Exec(c.ctx, `update member_timing set running_job = $2, turn_at = $3 where task_id = $1`, t.taskID, j.ID, micros(j.DueAt)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `update belfry.member_timing set running_job = $2, turn_at = $3 where task_id = $1`, t.taskID, j.ID, micros(j.DueAt)); err != nil {
 		return err
 	}
 	run.Current, run.MemberJob, run.TurnAt, run.WaitsFor = m.Task, j.ID, j.DueAt, 0
@@ -229,7 +229,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 		return err
 	}
 	for _, e := range ends {
-		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where member_job = $1`+c.sql.ForUpdate("cycle_runs"), e.jobID)
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where member_job = $1`+c.sql.ForUpdate("cycle_runs"), e.jobID)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 				return err
 			}
 		}
-		if _, err := c.tx.Exec(c.ctx, `update member_timing set running_job = 0 where task_id = $1 and running_job = $2`, e.taskID, e.jobID); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update belfry.member_timing set running_job = 0 where task_id = $1 and running_job = $2`, e.taskID, e.jobID); err != nil {
 			return err
 		}
 		if found {
@@ -260,7 +260,7 @@ func (c *change) membersEnded(ends []memberEnd) error {
 func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
 	began := micros(e.claimedAt)
 	if e.attempts > 1 {
-		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from attempts where job_id = $1 order by number limit 1`, e.jobID)
+		earliest, found, err := first(c.ctx, c.tx, scanInt, `select claimed_at from belfry.attempts where job_id = $1 order by number limit 1`, e.jobID)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
 			began = earliest
 		}
 	}
-	turn, _, err := first(c.ctx, c.tx, scanInt, `select turn_at from member_timing where task_id = $1 and running_job = $2`, e.taskID, e.jobID)
+	turn, _, err := first(c.ctx, c.tx, scanInt, `select turn_at from belfry.member_timing where task_id = $1 and running_job = $2`, e.taskID, e.jobID)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (c *change) memberSucceeded(e memberEnd, run belfry.CycleRun) error {
 	// Of a clock that was set back meanwhile, the start knows and this does not.
 	cycle := min(micros(run.At), began)
 	_, err = c.tx.Exec(c.ctx, `
-		insert into member_timing (task_id, started_at, cycle_at, succeeded_at)
+		insert into belfry.member_timing (task_id, started_at, cycle_at, succeeded_at)
 		values ($1, $2, $3, $4)
 		on conflict (task_id) do update
 		set started_at = excluded.started_at, cycle_at = excluded.cycle_at, succeeded_at = excluded.succeeded_at`,
@@ -308,7 +308,7 @@ func resultOfMember(run belfry.CycleRun, e memberEnd, now time.Time) belfry.Memb
 func (c *change) goOnWaiting(task int64) error {
 	runs, err := collect(c.ctx, c.tx, scanRun, `
 		select doc
-		from cycle_runs
+		from belfry.cycle_runs
 		where waits_for_task > 0 and waits_for_task = $1
 		order by job_id`+c.sql.ForUpdate("cycle_runs"), task)
 	if err != nil {
@@ -325,7 +325,7 @@ func (c *change) goOnWaiting(task int64) error {
 // endCycle ends the job of a cycle. Its progress goes, and what came of its
 // members is the job's output.
 func (c *change) endCycle(run belfry.CycleRun, s belfry.Settlement) error {
-	if _, err := c.tx.Exec(c.ctx, `delete from cycle_runs where job_id = $1`, run.JobID); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
 		return err
 	}
 	rows, err := c.lockJobs([]int64{run.JobID})
@@ -375,14 +375,14 @@ func (c *change) abandonCycles(ids []int64, note string) error {
 		return err
 	}
 	for _, id := range ids {
-		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from cycle_runs where job_id = $1`+c.sql.ForUpdate("cycle_runs"), id)
+		run, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where job_id = $1`+c.sql.ForUpdate("cycle_runs"), id)
 		if err != nil {
 			return err
 		}
 		if !found {
 			continue
 		}
-		if _, err := c.tx.Exec(c.ctx, `delete from cycle_runs where job_id = $1`, id); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `delete from belfry.cycle_runs where job_id = $1`, id); err != nil {
 			return err
 		}
 		if run.MemberJob == 0 {

@@ -50,7 +50,7 @@ func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.P
 	err = s.db.Read(ctx, func(tx Tx) error {
 		tasks, err := collect(ctx, tx, s.scanTask, `
 			select `+taskColumns+`
-			from tasks
+			from belfry.tasks
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -71,7 +71,7 @@ func (s *Store) Cycles(ctx context.Context, f belfry.DocumentFilter) (p belfry.P
 
 func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.Time) (out belfry.CycleStatus, err error) {
 	out = belfry.CycleStatus{Task: t.Redacted()}
-	run, found, err := first(ctx, tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
+	run, found, err := first(ctx, tx, scanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
 	if err != nil {
 		return out, err
 	}
@@ -100,7 +100,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 			return out, err
 		}
 	}
-	next, _, err := first(ctx, tx, scanInt, `select next_at from schedules where task_id = $1 and next_at > 0 order by next_at limit 1`, t.ID)
+	next, _, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where task_id = $1 and next_at > 0 order by next_at limit 1`, t.ID)
 	out.NextAt = instant(next)
 	return out, err
 }
@@ -131,7 +131,7 @@ func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.
 		}
 		ins[0].Trigger = belfry.TriggerManual
 		j = ins[0].Job
-		if _, err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
+		if err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
 			return err
 		}
 		return c.audit("run", "task", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
@@ -164,11 +164,11 @@ func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (
 func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, error) {
 	return collect(ctx, tx, scanInt, `
 		select job_id
-		from cycle_runs
+		from belfry.cycle_runs
 		where task_id = $1
 		union
 		select id
-		from jobs
+		from belfry.jobs
 		where kind = 'cycle' and state = 'ready' and task_id = $1
 		order by 1
 		limit `+strconv.Itoa(belfry.MaxBatch), t.ID)
@@ -187,7 +187,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 			return err
 		}
 		// Whoever settles the member that runs has its job first.
-		run, _, err := first(ctx, c.tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
+		run, _, err := first(ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 		if err := c.lockCycles(); err != nil {
 			return err
 		}
-		run, found, err := first(ctx, c.tx, scanRun, `select doc from cycle_runs where task_id = $1 order by job_id limit 1`+s.sql.ForUpdate("cycle_runs"), t.ID)
+		run, found, err := first(ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`+s.sql.ForUpdate("cycle_runs"), t.ID)
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 			if err := c.advance(run); err != nil {
 				return err
 			}
-		} else if _, err := c.tx.Exec(ctx, `update cycle_runs set doc = $2 where job_id = $1`, run.JobID, text(run)); err != nil {
+		} else if _, err := c.tx.Exec(ctx, `update belfry.cycle_runs set doc = $2 where job_id = $1`, run.JobID, text(run)); err != nil {
 			return err
 		}
 		if place == run.Position() && run.MemberJob != 0 {

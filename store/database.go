@@ -24,7 +24,7 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 	d.Retention = belfry.Retention{Age: belfry.Duration(k.Age), Jobs: k.Jobs, Results: belfry.Duration(k.Results)}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		d.ReadyQueue, d.ReadyAt = "", instant(0)
-		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues where paused_at = 0 order by name limit 1000`)
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues where paused_at = 0 order by name limit 1000`)
 		if err != nil {
 			return err
 		}
@@ -37,14 +37,14 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d belfry.DatabaseHealth, er
 				d.ReadyQueue, d.ReadyAt = q.Name, instant(at)
 			}
 		}
-		due, _, err := first(ctx, tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		due, _, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where next_at > 0 order by next_at limit 1`)
 		if err != nil {
 			return err
 		}
 		if d.DueAt = instant(due); d.DueAt.After(d.Now) {
 			d.DueAt = instant(0)
 		}
-		oldest, _, err := first(ctx, tx, scanInt, `select finished_at from jobs_done order by finished_at limit 1`)
+		oldest, _, err := first(ctx, tx, scanInt, `select finished_at from belfry.jobs_done order by finished_at limit 1`)
 		d.OldestAt = instant(oldest)
 		return err
 	})
@@ -67,13 +67,13 @@ func (s *Store) unleasedOfMany() string { return ownLeaseless + s.sql.UnpackedSi
 
 // readyIn are the ready jobs of a queue that nobody has leased.
 func (s *Store) readyIn() string {
-	return ` from jobs where queue = $1 and state = 'ready' and ` + s.unleasedOfMany()
+	return ` from belfry.jobs where queue = $1 and state = 'ready' and ` + s.unleasedOfMany()
 }
 
 // ownLeaseless is the condition that a job has no row of leases of its own. The
 // look for one is written as a value, because that can only be planned as a
 // look-up by key.
-const ownLeaseless = `(select number from leases where job_id = id) is null`
+const ownLeaseless = `(select number from belfry.leases where job_id = id) is null`
 
 // firstReady is since when the first in line of a queue is ready; 0: nothing is.
 func (s *Store) firstReady(ctx context.Context, tx Tx, queue string) (int64, error) {

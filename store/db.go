@@ -15,10 +15,12 @@ type DB interface {
 	// returns nil.
 	Read(ctx context.Context, fn func(tx Tx) error) error
 	// Write runs fn in one transaction and commits it, or nothing of it. It may
-	// run fn again after a passing fault, like Read.
+	// run fn again after a passing fault, like Read. A database whose schema this
+	// program is too old for refuses it with [belfry.ErrOutdated], and is not
+	// migrated to such a schema until the transaction has ended.
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
-	// PostgreSQL. Whoever brought it commits it.
+	// PostgreSQL. Whoever brought it commits it. It is refused as Write is.
 	Adopt(ctx context.Context, tx any) (Tx, Dialect, time.Time, error)
 	// Dialect is what differs in SQL, but in transactions of the caller's.
 	Dialect() Dialect
@@ -26,9 +28,9 @@ type DB interface {
 	Wakeups() Wakeups
 	// Version names the database and its version, for people.
 	Version(ctx context.Context) (string, error)
-	// Schema is the version of the schema that is there and the one that this
-	// program needs.
-	Schema(ctx context.Context) (have, want int64, err error)
+	// Schema is the version of the schema that is there beside what this program
+	// knows.
+	Schema(ctx context.Context) (belfry.Schema, error)
 	// Skew is this node's clock less the one that decides.
 	Skew(ctx context.Context) (time.Duration, error)
 	// Inspect fills the parts of a database's health that only it knows.
@@ -80,14 +82,18 @@ type Dialect interface {
 	// Lease is a statement that does all of a claim at once, around the queries
 	// that pick the jobs one after the other, or empty where several short
 	// statements are as good. It answers the columns of the jobs that were leased,
-	// the number, which is drawn when all rows are locked, and how many were
-	// picked. Shares is the condition that the lease of one of them may share a
-	// row with others. Its own parameters are numbered from n: session, slot_of, now, the
-	// grace after a timeout, in microseconds, and from how many jobs on their
-	// leases may share a row. Where expected is not empty it is a condition
-	// on a job: unless all that were picked meet it none is leased, and they are
-	// answered with 0 for the number.
+	// the number and the instant of the lease, which are drawn and read when all rows
+	// are locked, with how many were picked between them. Shares is the condition that the lease of one of them may share a
+	// row with others. Its own parameters are numbered from n: session, slot_of,
+	// now, the grace after a timeout, in microseconds, from how many jobs on their
+	// leases may share a row, and for how many jobs the worker has slots: where
+	// there are more, all leases say that they were given ahead. Where expected is
+	// not empty it is a condition on a job: unless all that were picked meet it none
+	// is leased, and they are answered with 0 for the number.
 	Lease(parts []Part, shares, expected string, n int) string
+	// LeaseNumber draws the number of a claim whose jobs are locked, and answers its
+	// instant: now, or later where the transaction has waited.
+	LeaseNumber(ctx context.Context, tx Tx, now int64) (number, at int64, err error)
 	// Unleased is the condition that nobody has leased a job, neither alone nor
 	// together with others.
 	Unleased(column string) string
@@ -139,6 +145,7 @@ type Pack struct {
 	Session   string
 	Queue     string
 	ClaimedAt int64
+	Ahead     int // 1: of the worker's free slots
 	Jobs      []int64
 }
 

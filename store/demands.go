@@ -69,7 +69,7 @@ func (c *change) demandID(d belfry.Demand) (int64, error) {
 	if id, err := c.wakeDemand(line); err != nil || id > 0 {
 		return id, err
 	}
-	n, _, err := first(c.ctx, c.tx, scanInt, `select count(*) from demands`)
+	n, _, err := first(c.ctx, c.tx, scanInt, `select count(*) from belfry.demands`)
 	if err != nil {
 		return 0, err
 	}
@@ -81,7 +81,7 @@ func (c *change) demandID(d belfry.Demand) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := c.tx.Exec(c.ctx, `insert into demands (id, text, doc) values ($1, $2, $3) on conflict (text) do nothing`, ids[0], line, text(d)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `insert into belfry.demands (id, text, doc) values ($1, $2, $3) on conflict (text) do nothing`, ids[0], line, text(d)); err != nil {
 		return 0, err
 	}
 	c.after(known.forget)
@@ -94,11 +94,11 @@ func (c *change) demandID(d belfry.Demand) (int64, error) {
 func (c *change) wakeDemand(line string) (int64, error) {
 	var idle int64
 	id, _, err := first(c.ctx, c.tx, func(r Rows) (id int64, err error) { return id, r.Scan(&id, &idle) },
-		`select id, idle_at from demands where text = $1`, line)
+		`select id, idle_at from belfry.demands where text = $1`, line)
 	if err != nil || idle == 0 {
 		return id, err
 	}
-	id, _, err = first(c.ctx, c.tx, scanInt, `update demands set idle_at = 0 where text = $1 returning id`, line)
+	id, _, err = first(c.ctx, c.tx, scanInt, `update belfry.demands set idle_at = 0 where text = $1 returning id`, line)
 	return id, err
 }
 
@@ -132,7 +132,7 @@ func (c *change) metBy(w belfry.WorkerState) ([]int64, error) {
 	known.mu.Unlock()
 	if !fresh {
 		news := c.s.hub.on(topicDemands)
-		rows, err := collect(c.ctx, c.tx, scanDemand, `select id, text, doc, idle_at from demands`)
+		rows, err := collect(c.ctx, c.tx, scanDemand, `select id, text, doc, idle_at from belfry.demands`)
 		if err != nil {
 			return nil, err
 		}
@@ -213,16 +213,16 @@ func (c *change) meets(cond *where, ids []int64) {
 // pruneDemands removes a bounded part of what has long been idle. That it is
 // still idle is looked at before that, and again in the statement.
 func (c *change) pruneDemands() (more bool, err error) {
-	const needed = `(exists (select 1 from tasks t where t.demand = demands.id and t.demand > 0) or exists (select 1 from jobs j where j.demand = demands.id and j.demand > 0))`
-	if _, err := c.tx.Exec(c.ctx, `update demands set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
+	const needed = `(exists (select 1 from belfry.tasks t where t.demand = belfry.demands.id and t.demand > 0) or exists (select 1 from belfry.jobs j where j.demand = belfry.demands.id and j.demand > 0))`
+	if _, err := c.tx.Exec(c.ctx, `update belfry.demands set idle_at = 0 where idle_at > 0 and `+needed); err != nil {
 		return false, err
 	}
-	if _, err := c.tx.Exec(c.ctx, `update demands set idle_at = $1 where idle_at = 0 and not `+needed, micros(c.now)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `update belfry.demands set idle_at = $1 where idle_at = 0 and not `+needed, micros(c.now)); err != nil {
 		return false, err
 	}
 	n, err := c.tx.Exec(c.ctx, `
-		delete from demands
-		where id in (select id from demands where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.sql.SkipLocked("demands")+`)`,
+		delete from belfry.demands
+		where id in (select id from belfry.demands where idle_at > 0 and idle_at <= $1 and not `+needed+` order by id limit $2`+c.sql.SkipLocked("demands")+`)`,
 		micros(c.now.Add(-keepDemands)), tidyStep)
 	if n > 0 {
 		c.wake(topicDemands)

@@ -16,7 +16,7 @@ func (c *change) keepDetails(fs []belfry.Finish, out []belfry.Finished) error {
 		}
 		doc := text(f.Sandboxed)
 		if _, err := c.tx.Exec(c.ctx, `
-			insert into attempt_details (job_id, lease, at, doc)
+			insert into belfry.attempt_details (job_id, lease, at, doc)
 			values ($1, $2, $3, $4)
 			on conflict (job_id, lease) do nothing`, f.JobID, f.Lease, micros(c.now), doc); err != nil {
 			return err
@@ -38,7 +38,7 @@ func addDetails(ctx context.Context, tx Tx, job int64, attempts []belfry.Attempt
 		return d, r.Scan(&d.lease, scanDoc{&d.doc})
 	}, `
 		select lease, doc
-		from attempt_details
+		from belfry.attempt_details
 		where job_id = $1 and doc is not null`, job)
 	for _, d := range all {
 		if i := slices.IndexFunc(attempts, func(a belfry.Attempt) bool { return a.Lease == d.lease }); i >= 0 {

@@ -105,7 +105,7 @@ func (k docKind[T]) written(d T) T {
 func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name, lock string) (d T, err error) {
 	d, found, err := first(ctx, tx, k.scan, `
 		select `+documentColumns+`
-		from documents
+		from belfry.documents
 		where noun = $1 and namespace = $2 and name = $3`+lock, k.noun, namespace, name)
 	if err == nil && !found {
 		err = belfry.Errorf(belfry.NotFound, "no %s %q in namespace %q", spoken(k.noun), name, namespace).WithHint("see: %s", k.list)
@@ -120,7 +120,7 @@ func (k docKind[T]) all(ctx context.Context, tx Tx, namespace string) ([]T, erro
 	w.namespace("namespace", namespace)
 	return collect(ctx, tx, k.scan, `
 		select `+documentColumns+`
-		from documents
+		from belfry.documents
 		where `+w.sql()+`
 		order by namespace, name`, w.args...)
 }
@@ -149,6 +149,9 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	if !isNew && text(k.written(old)) == text(k.written(d)) {
 		return old, old, nil
 	}
+	if err := k.expect(c, *h.name, old); err != nil {
+		return d, old, err
+	}
 	if k.wakes {
 		if err := c.wakeMonitors(*h.namespace); err != nil {
 			return d, old, err
@@ -161,7 +164,7 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	o := k.head(&old)
 	*h.id, *h.generation, *h.createdAt, *h.updatedAt = *o.id, *o.generation+1, *o.createdAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
-		update documents
+		update belfry.documents
 		set generation = $2, doc = $3, updated_at = $4
 		where id = $1`, *h.id, *h.generation, text(k.written(d)), micros(c.now)); err != nil {
 		return d, old, err
@@ -177,7 +180,7 @@ func (k docKind[T]) insert(c *change, d T) (T, error) {
 	h := k.head(&d)
 	*h.id, *h.generation, *h.createdAt, *h.updatedAt = ids[0], 1, c.now, c.now
 	n, err := c.tx.Exec(c.ctx, `
-		insert into documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
+		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
 		values ($1, $2, $3, $4, 1, $5, $6, $6)
 		on conflict (noun, namespace, name) do nothing`, *h.id, k.noun, *h.namespace, *h.name, text(k.written(d)), micros(c.now))
 	if err != nil {
@@ -205,7 +208,7 @@ func (k docKind[T]) delete(c *change, d T) error {
 			return err
 		}
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from documents where id = $1`, *h.id); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.documents where id = $1`, *h.id); err != nil {
 		return err
 	}
 	return c.audit("delete", k.noun, *h.namespace, *h.name, "", k.shown(d), nil)
@@ -223,7 +226,10 @@ func saveDoc[T document](ctx context.Context, s *Store, k docKind[T], d T) (save
 
 func deleteDoc[T document](ctx context.Context, s *Store, k docKind[T], namespace, name string) error {
 	return s.write(ctx, "delete "+spoken(k.noun), func(c *change) error {
-		d, err := k.read(ctx, c.tx, namespace, name, "")
+		d, err := k.read(ctx, c.tx, namespace, name, c.sql.ForUpdate("documents"))
+		if err == nil {
+			err = k.expect(c, name, d)
+		}
 		if err != nil {
 			return err
 		}
@@ -248,7 +254,7 @@ func listDocs[T document](ctx context.Context, s *Store, k docKind[T], f belfry.
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, k.scan, `
 			select `+documentColumns+`
-			from documents
+			from belfry.documents
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -272,7 +278,7 @@ func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, erro
 		h := k.head(&saved)
 		ch := changed(k.noun, *h.namespace, *h.name, *k.head(&old).id == 0, k.shown(old), k.shown(saved))
 		if *k.head(&old).id != 0 {
-			ch = withSecrets(ch, differences(k.written(old), k.written(saved)))
+			ch = withSecrets(ch, differences(k.written(old), k.written(saved)), nil)
 		}
 		changes = append(changes, ch)
 	}
@@ -280,18 +286,24 @@ func (k docKind[T]) apply(c *change, list string, ds []T) ([]belfry.Change, erro
 }
 
 // withSecrets adds to a line of the plan the fields that differ in what is not
-// shown, without what they hold.
-func withSecrets(ch belfry.Change, really []string) belfry.Change {
+// shown, without what they hold, and those that hold secrets which were not
+// compared.
+func withSecrets(ch belfry.Change, really, hidden []string) belfry.Change {
 	shown := map[string]bool{}
 	for _, f := range ch.Fields {
 		name, _, _ := strings.Cut(f, ":")
 		shown[name] = true
 	}
-	for _, f := range really {
-		if name, _, _ := strings.Cut(f, ":"); !shown[name] {
-			ch.Action, ch.Fields = belfry.ActionUpdate, append(ch.Fields, name+": a secret, which is not shown")
+	add := func(fields []string, text string) {
+		for _, f := range fields {
+			if name, _, _ := strings.Cut(f, ":"); !shown[name] {
+				shown[name] = true
+				ch.Action, ch.Fields = belfry.ActionUpdate, append(ch.Fields, name+": a secret, which is not "+text)
+			}
 		}
 	}
+	add(hidden, "compared")
+	add(really, "shown")
 	return ch
 }
 

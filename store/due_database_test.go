@@ -73,7 +73,7 @@ func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 				}
 			}
 		}
-		foundEverywhereAlone(t, st, `update schedules set next_at = 1`, due)
+		foundEverywhereAlone(t, st, `update belfry.schedules set next_at = 1`, due)
 	})
 }
 
@@ -130,6 +130,6 @@ func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 		if _, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t", Delay: belfry.Duration(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
-		foundEverywhereAlone(t, st, `update jobs set due_at = 1 where state = 'scheduled'`, promoted)
+		foundEverywhereAlone(t, st, `update belfry.jobs set due_at = 1 where state = 'scheduled'`, promoted)
 	})
 }

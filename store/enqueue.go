@@ -25,6 +25,7 @@ func (s *Store) adopt(ctx context.Context, tx any) (*change, error) {
 	c := s.begin(ctx)
 	t, sql, now, err := s.db.Adopt(ctx, tx)
 	if err != nil {
+		s.sawOutdated(err)
 		return nil, err
 	}
 	c.tx, c.sql, c.now, c.foreign = t, sql, belfry.Micro(now), true
@@ -46,6 +47,7 @@ func (s *Store) Wake(queues ...string) {
 type insertion struct {
 	jobRow
 	window belfry.Duration // of its idempotency key
+	asked  string          // what was asked for under it
 }
 
 func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
@@ -67,11 +69,18 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 			fresh = append(fresh, &ins[i])
 		}
 	}
-	held, err := c.insertJobs(fresh)
+	written, held, err := c.writeJobs(fresh)
 	if err != nil {
 		return nil, err
 	}
-	return out, c.answer(ins, taken, held, out)
+	if err := c.answer(ins, taken, held, out); err != nil {
+		return nil, err
+	}
+	if err := c.along.carry(c, written); err != nil { // which may commit, so nothing is asked behind it
+		return nil, err
+	}
+	c.wakeForNew(c.along.left(written))
+	return out, nil
 }
 
 // prepare checks what was asked for and completes it from its tasks.
@@ -80,6 +89,9 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 	for i := range ns {
 		ns[i].Namespace = names[i].Namespace
 		if err := ns[i].Validate(c.now); err != nil {
+			return nil, err
+		}
+		if err := belfry.CheckReserved(ns[i].Queue, ns[i].Task, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +119,7 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 			}
 			tasks[name] = t
 		}
-		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow}
+		ins[i] = insertion{c.newJob(ids[i], n, t), n.KeyWindow, askedFor(n)}
 	}
 	c.along.know(tasks)
 	return ins, nil
@@ -193,6 +205,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		Name      string `json:"name"`
 		JobID     int64  `json:"job_id"`
 		ExpiresAt int64  `json:"expires_at"`
+		Asked     string `json:"asked"`
 	}
 	taken, places := map[int]int64{}, map[[2]string]int{}
 	var rows []keyRow
@@ -202,6 +215,9 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		}
 		key := [2]string{in.Namespace, in.Key}
 		if k, dup := places[key]; dup {
+			if ins[k].asked != in.asked {
+				return nil, errOtherRequest(in.Key, ins[k].ID)
+			}
 			taken[i] = ins[k].ID
 			continue
 		}
@@ -210,7 +226,7 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 		if window == 0 {
 			window = belfry.DefaultKeyWindow
 		}
-		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, micros(c.now.Add(window.D()))})
+		rows = append(rows, keyRow{in.Namespace, in.Key, in.ID, micros(c.now.Add(window.D())), in.asked})
 	}
 	if len(rows) == 0 {
 		return taken, nil
@@ -223,20 +239,21 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 	keys, args := c.sql.Table(2, "t", BatchOf(rows))
 	// A second transaction with the same key waits here for the first.
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into job_keys (namespace, name, job_id, expires_at)
-		select namespace, name, job_id, expires_at
+		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
+		select namespace, name, job_id, expires_at, asked
 		from `+keys+`
 		where true
 		on conflict (namespace, name) do update
-		set job_id = excluded.job_id, expires_at = excluded.expires_at
-		where job_keys.expires_at <= $1`, append([]any{micros(c.now)}, args...)...); err != nil {
+		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
+		where belfry.job_keys.expires_at <= $1`, append([]any{micros(c.now)}, args...)...); err != nil {
 		return nil, err
 	}
 	keys, args = c.sql.Table(1, "t", BatchOf(rows))
 	holders, err := collect(c.ctx, c.tx, func(r Rows) (k keyRow, err error) {
-		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID)
+		return k, r.Scan(&k.Namespace, &k.Name, &k.JobID, &k.Asked)
 	}, `
-		select namespace, name, (select k.job_id from job_keys k where k.namespace = t.namespace and k.name = t.name)
+		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
+			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
 		from `+keys, args...)
 	if err != nil {
 		return nil, err
@@ -245,6 +262,9 @@ func (c *change) takeKeys(ins []insertion) (map[int]int64, error) {
 	for _, h := range holders {
 		i := places[[2]string{h.Namespace, h.Name}]
 		if h.JobID != ins[i].ID {
+			if h.Asked != ins[i].asked {
+				return nil, errOtherRequest(h.Name, h.JobID)
+			}
 			taken[i] = h.JobID
 			first[ins[i].ID] = h.JobID
 		}
@@ -297,19 +317,26 @@ func rowOf(j jobRow) newJobRow {
 	return r
 }
 
-// insertJobs writes new jobs and wakes whom they concern. It answers the jobs
-// that hold the active keys of those that were not written.
-func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err error) {
+// insertJobs writes new jobs and wakes whom they concern.
+func (c *change) insertJobs(ins []*insertion) error {
+	written, _, err := c.writeJobs(ins)
+	c.wakeForNew(written)
+	return err
+}
+
+// writeJobs writes new jobs, and answers those that were written and the jobs that
+// hold the active keys of the others.
+func (c *change) writeJobs(ins []*insertion) (written []*insertion, held map[[2]string]int64, err error) {
 	if len(ins) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err := c.holdNew(ins); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows := make([]newJobRow, len(ins))
 	for i, in := range ins {
 		if in.Kind == "" { // nobody would ever take it
-			return nil, belfry.Errorf(belfry.Internal, "job %d has no task", in.ID)
+			return nil, nil, belfry.Errorf(belfry.Internal, "job %d has no task", in.ID)
 		}
 		rows[i] = rowOf(in.jobRow)
 		if in.State == belfry.JobReady {
@@ -317,13 +344,13 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		}
 		if !in.needs.IsZero() {
 			if rows[i].Demand, err = c.demandID(in.needs); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
 	from, args := c.newJobs(rows)
 	insert := `
-		insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
+		insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand)
 		select id, namespace, task_id, task, kind, queue, priority, state, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, ready_at, created_at, max_attempts, timeout, active_key, idem_key, demand
@@ -331,34 +358,30 @@ func (c *change) insertJobs(ins []*insertion) (held map[[2]string]int64, err err
 		where true`
 	if !slices.ContainsFunc(ins, func(in *insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
 		if err := ExecSoon(c.ctx, c.tx, insert, args...); err != nil {
-			return nil, fmt.Errorf("insert jobs: %w", err)
+			return nil, nil, fmt.Errorf("insert jobs: %w", err)
 		}
-		if err := c.along.carry(c, ins); err != nil {
-			return nil, err
-		}
-		c.wakeForNew(c.along.left(ins))
-		return nil, nil
+		return ins, nil, nil
 	}
-	written, err := collect(c.ctx, c.tx, scanInt, insert+`
+	ids, err := collect(c.ctx, c.tx, scanInt, insert+`
 		on conflict (namespace, active_key) where active_key is not null do nothing
 		returning id`, args...)
 	if err != nil {
-		return nil, fmt.Errorf("insert jobs: %w", err)
+		return nil, nil, fmt.Errorf("insert jobs: %w", err)
 	}
-	there := make(map[int64]bool, len(written))
-	for _, id := range written {
+	there := make(map[int64]bool, len(ids))
+	for _, id := range ids {
 		there[id] = true
 	}
-	var fresh, blocked []*insertion
+	var blocked []*insertion
 	for _, in := range ins {
 		if there[in.ID] {
-			fresh = append(fresh, in)
+			written = append(written, in)
 		} else {
 			blocked = append(blocked, in)
 		}
 	}
-	c.wakeForNew(fresh)
-	return c.holders(blocked)
+	held, err = c.holders(blocked)
+	return written, held, err
 }
 
 // newJobs is a from-item of new jobs and its parameters. Most batches are of one
@@ -408,7 +431,7 @@ func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
 	for _, in := range blocked {
 		id, found, err := first(c.ctx, c.tx, scanInt, `
 			select id
-			from jobs
+			from belfry.jobs
 			where namespace = $1 and active_key = $2`, in.Namespace, in.ActiveKey)
 		if err != nil {
 			return nil, err
@@ -421,7 +444,7 @@ func (c *change) holders(blocked []*insertion) (map[[2]string]int64, error) {
 		held[[2]string{in.Namespace, in.ActiveKey}] = id
 		if in.Key != "" {
 			if _, err := c.tx.Exec(c.ctx, `
-				update job_keys
+				update belfry.job_keys
 				set job_id = $3
 				where namespace = $1 and name = $2`, in.Namespace, in.Key, id); err != nil {
 				return nil, err

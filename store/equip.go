@@ -68,7 +68,7 @@ func (c *change) equip(rows []jobRow, tasks map[int64]belfry.Task) ([]jobRow, ma
 	if len(left) == 0 {
 		return kept, given, nil
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
 		return nil, nil, err
 	}
 	if err := c.hold(held); err != nil {
@@ -100,7 +100,7 @@ func (c *change) secretsOf(namespace string, g belfry.Program) (values map[strin
 // putOff makes a job try again later. No attempt was made, and none is counted.
 func (c *change) putOff(id int64, why error) error {
 	text, _ := belfry.CleanText("its secrets cannot be opened: "+why.Error(), belfry.MaxError)
-	_, err := c.tx.Exec(c.ctx, `update jobs set state = 'scheduled', ready_at = 0, due_at = $2, error = $3 where id = $1`, id, micros(c.now.Add(putOff)), text)
+	_, err := c.tx.Exec(c.ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, due_at = $2, error = $3 where id = $1`, id, micros(c.now.Add(putOff)), text)
 	c.wake(topicEngine)
 	return err
 }
@@ -117,7 +117,7 @@ func (s *Store) link(ctx context.Context, jobs []belfry.LeasedJob) {
 		bytes, err := s.bytes()
 		if err == nil {
 			var link belfry.SignedRequest
-			if link, err = bytes.SignGet(ctx, g.SHA256, belfry.DownloadLink); err == nil {
+			if link, err = bytes.SignGet(ctx, bytesName(jobs[i].Job.Namespace, g.SHA256), belfry.DownloadLink); err == nil {
 				jobs[i].Artifact = &link
 			}
 		}

@@ -117,12 +117,12 @@ func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 			to    *int64
 			query string
 		}{
-			{&n.audit, `select coalesce(max(seq), 0) from audit`},
-			{&n.job, `select greatest_id from (select max(id) as greatest_id from (select max(id) as id from jobs union all select max(id) from jobs_done) as both_tables) as m where greatest_id is not null`},
-			{&n.lease, `select coalesce(max(number), 0) from running`},
-			{&n.leaseJob, `select max(job_id) from running where number = (select max(number) from running) having count(*) > 0`},
-			{&n.done, `select coalesce(max(finished_at), 0) from jobs_done`},
-			{&n.doneJob, `select max(id) from jobs_done where finished_at = (select max(finished_at) from jobs_done) having count(*) > 0`},
+			{&n.audit, `select coalesce(max(seq), 0) from belfry.audit`},
+			{&n.job, `select greatest_id from (select max(id) as greatest_id from (select max(id) as id from belfry.jobs union all select max(id) from belfry.jobs_done) as both_tables) as m where greatest_id is not null`},
+			{&n.lease, `select coalesce(max(number), 0) from belfry.running`},
+			{&n.leaseJob, `select max(job_id) from belfry.running where number = (select max(number) from belfry.running) having count(*) > 0`},
+			{&n.done, `select coalesce(max(finished_at), 0) from belfry.jobs_done`},
+			{&n.doneJob, `select max(id) from belfry.jobs_done where finished_at = (select max(finished_at) from belfry.jobs_done) having count(*) > 0`},
 		} {
 			v, _, err := first(ctx, tx, scanInt, q.query)
 			if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 			at    func(jobRow) time.Time
 		}{
 			{selectLive + ` where id > $1 order by id`, []any{from.job}, func(j jobRow) { to.job = j.ID }, func(j jobRow) time.Time { return j.CreatedAt }},
-			{selectLeased + ` from running cross join jobs where id = job_id and number >= $1 and (number, job_id) > ($1, $2) order by number, job_id`, []any{from.lease, from.leaseJob},
+			{selectLeased + ` from belfry.running cross join belfry.jobs where id = job_id and number >= $1 and (number, job_id) > ($1, $2) order by number, job_id`, []any{from.lease, from.leaseJob},
 				func(j jobRow) { to.lease, to.leaseJob = j.Lease, j.ID }, func(j jobRow) time.Time { return j.ClaimedAt }},
 			// The first condition says nothing new, but partitions go by it, and packs above.
 			{selectDone + ` where finished_at >= $1 and (finished_at, id) > ($1, $2) order by finished_at, id`, []any{from.done, from.doneJob},
@@ -177,7 +177,7 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 func (s *Store) auditEvents(ctx context.Context, tx Tx, namespace string, all *[]belfry.Event, to *seen) error {
 	edits, err := collect(ctx, tx, scanAudit, `
 		select `+auditColumns+`
-		from audit
+		from belfry.audit
 		where seq > $1
 		order by seq
 		limit `+strconv.Itoa(eventBatch), to.audit)

@@ -21,7 +21,7 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
 		rows, err := collect(ctx, c.tx, scanSchedule, `
 			select `+scheduleColumns+`
-			from schedules s
+			from belfry.schedules s
 			where s.next_at > cast($3 as bigint) and s.next_at > 0 and s.next_at <= $1
 			order by s.next_at
 			limit $2 + 0`+s.sql.SkipLocked("s"), micros(c.now), fireBatch, from.after)
@@ -34,7 +34,7 @@ func (s *Store) FireDue(ctx context.Context) (out belfry.Fired, err error) {
 			return err
 		}
 		begun = time.Now()
-		next, _, err := first(ctx, c.tx, scanInt, `select next_at from schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.after)
+		next, _, err := first(ctx, c.tx, scanInt, `select next_at from belfry.schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.after)
 		out.NextAt = instant(next)
 		from.took += time.Since(begun)
 		c.looked(&s.due, from, next)
@@ -82,7 +82,7 @@ func (c *change) taskIDs(rows []scheduleRow) (map[int64]bool, error) {
 	for i, r := range rows {
 		ids[i] = r.TaskID
 	}
-	found, err := collect(c.ctx, c.tx, scanInt, `select id from tasks where `+c.sql.In("id", 1), c.sql.List(unique(ids)))
+	found, err := collect(c.ctx, c.tx, scanInt, `select id from belfry.tasks where `+c.sql.In("id", 1), c.sql.List(unique(ids)))
 	there := make(map[int64]bool, len(found))
 	for _, id := range found {
 		there[id] = true
@@ -98,7 +98,7 @@ func (c *change) shelve(row scheduleRow, cause error) error {
 	if fromFinish(row.Schedule) {
 		finish = next
 	}
-	_, err := c.tx.Exec(c.ctx, `update schedules set next_at = $2, finish_at = $3 where id = $1`, row.ID, micros(next), micros(finish))
+	_, err := c.tx.Exec(c.ctx, `update belfry.schedules set next_at = $2, finish_at = $3 where id = $1`, row.ID, micros(next), micros(finish))
 	return err
 }
 
@@ -144,7 +144,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 		select schedule_id, id
 		from (
 			select schedule_id, id, row_number() over (partition by schedule_id order by id) as place
-			from jobs
+			from belfry.jobs
 			where schedule_id > 0 and origin <> 'backfill' and `+c.sql.In("schedule_id", 1)+`) as numbered
 		where place <= $2
 		order by id`, c.sql.List(blocked), maxActive)
@@ -153,7 +153,7 @@ func (c *change) facts(rows []scheduleRow) (map[int64]belfry.Facts, error) {
 	}
 	buffered, err := collect(c.ctx, c.tx, scanOccurrence, `
 		select `+occurrenceColumns+`
-		from occurrences
+		from belfry.occurrences
 		where decision = 'buffered' and `+c.sql.In("schedule_id", 1)+`
 		order by schedule_id, nominal`, in)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	if len(fresh) > 0 {
 		from, args := c.sql.Table(1, "t", BatchOf(fresh))
 		ids, err := collect(c.ctx, c.tx, scan, `
-			insert into occurrences (`+occurrenceColumns+`)
+			insert into belfry.occurrences (`+occurrenceColumns+`)
 			select `+occurrenceColumns+`
 			from `+from+`
 			where true
@@ -297,11 +297,11 @@ func (c *change) writeOccurrences(all []decided) (map[identity]bool, error) {
 	if len(unbuffered) > 0 {
 		from, args := c.sql.Table(1, "t", BatchOf(unbuffered))
 		ids, err := collect(c.ctx, c.tx, scan, `
-			update occurrences
+			update belfry.occurrences
 			set decision = t.decision, reason = t.reason, note = t.note, job_id = t.job_id, decided_at = t.decided_at
 			from `+from+`
-			where occurrences.schedule_id = t.schedule_id and occurrences.nominal = t.nominal and occurrences.decision = 'buffered'
-			returning occurrences.schedule_id, occurrences.nominal`, args...)
+			where belfry.occurrences.schedule_id = t.schedule_id and belfry.occurrences.nominal = t.nominal and belfry.occurrences.decision = 'buffered'
+			returning belfry.occurrences.schedule_id, belfry.occurrences.nominal`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -324,7 +324,7 @@ func (c *change) roomFor(row scheduleRow, o belfry.Occurrence) ([]occurrenceRow,
 	}
 	there, err := collect(c.ctx, c.tx, scanInt, `
 		select nominal
-		from occurrences
+		from belfry.occurrences
 		where schedule_id = $1 and nominal >= $2 and nominal <= $3
 		order by nominal`, o.ScheduleID, micros(o.Nominal), micros(o.Until))
 	if err != nil || len(there) == 0 {
@@ -374,7 +374,7 @@ func (c *change) startJobs(all []decided, mine map[identity]bool) error {
 			}
 		}
 	}
-	_, err = c.insertJobs(ins)
+	err = c.insertJobs(ins)
 	return err
 }
 
@@ -443,10 +443,10 @@ func (c *change) saveStates(all []decided) error {
 	}
 	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		update schedules
+		update belfry.schedules
 		set state = t.state, next_at = t.next_at, high_water = t.high_water, finish_at = t.finish_at, runs = t.runs
 		from `+from+`
-		where schedules.id = t.id and `+c.sql.Among("schedules.id", 1), append([]any{c.sql.List(ids)}, args...)...)
+		where belfry.schedules.id = t.id and `+c.sql.Among("belfry.schedules.id", 1), append([]any{c.sql.List(ids)}, args...)...)
 	return err
 }
 

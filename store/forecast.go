@@ -9,8 +9,13 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// maxStarts bounds the nominal times that one forecast works out, the soonest.
-const maxStarts = 100_000
+// How many nominal times a forecast works out one by one: of one schedule, and of
+// all. Those of fixed rates are counted and not worked out.
+const (
+	maxEach   = 200_000 // more than two days have seconds
+	fewEach   = 200     // however many schedules there are
+	maxStarts = 1_000_000
+)
 
 // Forecast counts the starts of each minute and hour within a span, jitter and
 // calendars included, so that people see where they collide. It looks at the
@@ -41,43 +46,67 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 	if err != nil {
 		return out, err
 	}
-	var q comingQueue
 	groups, own := alike(due)
 	groups = append(groups, own...)
+	each := max(fewEach, min(maxEach, maxStarts/max(len(groups), 1)))
 	for _, g := range groups {
 		sc, err := g.one.schedule()
-		if err == nil {
-			err = s.comes(ctx, tx, &q, a, sc, g)
-		}
 		if err != nil {
 			return out, err
 		}
+		cut, err := s.load(ctx, tx, loads, a, sc, g, each)
+		if err != nil {
+			return out, err
+		}
+		if !cut.IsZero() && (behind.IsZero() || cut.Before(behind)) {
+			behind = cut
+		}
 		out.Schedules += g.n
-	}
-	left := maxStarts
-	q.walk(func(c *coming) bool {
-		if left == 0 || ctx.Err() != nil {
-			return false
-		}
-		left--
-		if start := c.starts(); !start.IsZero() {
-			c.group.starts = append(c.group.starts, start)
-		}
-		return true
-	})
-	if err := ctx.Err(); err != nil {
-		return out, err
-	}
-	if len(q) > 0 && (behind.IsZero() || q[0].at.Before(behind)) {
-		behind = q[0].at
-	}
-	for _, g := range groups {
-		loads.Add(g.starts, g.n, g.named)
 	}
 	n := out.Schedules
 	out = loads.Forecast(a.ByHour)
 	out.Schedules, out.Partial, out.Until = n, !behind.IsZero(), behind
 	return out, nil
+}
+
+// load counts the starts of schedules with the same times. If there are more
+// than are worked out, it answers from when on some are not counted.
+func (s *Store) load(ctx context.Context, tx Tx, loads *belfry.Loads, a belfry.Ahead, sc belfry.Schedule, g *timedGroup, most int) (cut time.Time, err error) {
+	var q comingQueue
+	if err := s.comes(ctx, tx, &q, a, sc); err != nil || len(q) == 0 {
+		return cut, err
+	}
+	c := &q[0]
+	if step, fixed := sc.FixedRate(); fixed {
+		until := c.until
+		if !sc.End.IsZero() && sc.End.Before(until) {
+			until = sc.End
+		}
+		times := int64(until.Sub(c.at)/step) + 1
+		if sc.MaxRuns > 0 {
+			times = min(times, c.left)
+		}
+		loads.AddFixed(c.at, step, times, g.n, g.named)
+		return cut, nil
+	}
+	var starts []time.Time
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return cut, err
+		}
+		if n == most {
+			cut = c.at
+			break
+		}
+		if start := c.starts(); !start.IsZero() {
+			starts = append(starts, start)
+		}
+		if !c.passes(c.at) {
+			break
+		}
+	}
+	loads.Add(starts, g.n, g.named)
+	return cut, nil
 }
 
 // starts is when it starts that comes next: jitter and calendars may move that,
@@ -115,8 +144,6 @@ type timedGroup struct {
 	one   timed
 	n     int
 	named []belfry.LoadOf // some of them
-
-	starts []time.Time
 }
 
 // timing are the parts of a schedule that its times depend on, as they are kept.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -23,44 +24,52 @@ const removalDead = 10 * time.Minute
 
 // notBeingRemoved refuses to rely on bytes that are being removed now. A node
 // that died in the midst of that must not keep them from coming back for ever.
-func (s *Store) notBeingRemoved(ctx context.Context, digest string) error {
+func (s *Store) notBeingRemoved(ctx context.Context, name string) error {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return err
 	}
 	return s.db.Read(ctx, func(tx Tx) error {
-		_, found, err := first(ctx, tx, scanInt, `select begun_at from artifact_removals where sha256 = $1 and begun_at >= $2`, digest, micros(now.Add(-removalDead)))
+		_, found, err := first(ctx, tx, scanInt, `select begun_at from belfry.artifact_removals where name = $1 and begun_at >= $2`, name, micros(now.Add(-removalDead)))
 		if err == nil && found {
-			err = belfry.Errorf(belfry.Unavailable, "older bytes of artifact %s are being removed just now", digest).WithHint("try again in a minute")
+			err = belfry.Errorf(belfry.Unavailable, "older bytes of artifact %s are being removed just now", name[strings.IndexByte(name, '/')+1:]).WithHint("try again in a minute")
 		}
 		return err
 	})
 }
 
-// ArtifactsInUse answers which of some digests anything refers to.
-func (s *Store) ArtifactsInUse(ctx context.Context, digests []string) (used []string, err error) {
+// ArtifactsInUse answers which of some bytes anything refers to.
+func (s *Store) ArtifactsInUse(ctx context.Context, names []string) (used []string, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		used, err = s.artifactsInUse(ctx, tx, digests)
+		used, err = s.artifactsInUse(ctx, tx, names)
 		return err
 	})
 	return used, err
 }
 
-// references are the queries that find digests which something refers to, with
-// the column to compare. Every kind of reference stands here.
-var references = []struct{ query, column string }{
-	{`select sha256 from artifacts where `, "sha256"}, // of tasks, of uploads under way, and of attempts within retention
-	{`select sha256 from outputs where `, "sha256"},
+// references are the queries that find the names of bytes that something refers
+// to, by their digests. Every kind of reference stands here.
+var references = []string{
+	`select namespace || '/' || sha256 from belfry.artifacts where `, // of tasks, of uploads under way, and of attempts within retention
+	`select namespace || '/' || sha256 from belfry.outputs where `,
 }
 
-func (s *Store) artifactsInUse(ctx context.Context, tx Tx, digests []string) ([]string, error) {
+func (s *Store) artifactsInUse(ctx context.Context, tx Tx, names []string) ([]string, error) {
+	asked, digests := make(map[string]bool, len(names)), make([]string, len(names))
+	for i, name := range names {
+		asked[name], digests[i] = true, name[strings.IndexByte(name, '/')+1:]
+	}
 	var used []string
-	for _, r := range references {
-		found, err := collect(ctx, tx, scanString, r.query+s.sql.In(r.column, 1), s.sql.List(digests))
+	for _, query := range references {
+		found, err := collect(ctx, tx, scanString, query+s.sql.In("sha256", 1), s.sql.List(unique(digests)))
 		if err != nil {
 			return nil, err
 		}
-		used = append(used, found...)
+		for _, name := range found {
+			if asked[name] {
+				used = append(used, name)
+			}
+		}
 	}
 	return unique(used), nil
 }
@@ -78,9 +87,9 @@ func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 		// have it: whether there is one is asked again under the lock.
 		rows, err := collect(ctx, c.tx, scanArtifact, `
 			select `+artifactColumns+`
-			from artifacts a
+			from belfry.artifacts a
 			where (a.posted_at = 0 and a.created_at < $1 and a.freed_at < $1 or a.posted_at > 0 and a.posted_at < $2 and a.freed_at < $2)
-				and not exists (select 1 from tasks t where t.namespace = a.namespace and t.artifact = a.sha256 and t.artifact <> '')
+				and not exists (select 1 from belfry.tasks t where t.namespace = a.namespace and t.artifact = a.sha256 and t.artifact <> '')
 			order by a.namespace, a.sha256
 			limit $3`+s.sql.SkipLocked("a"), unposted, posted, pruneBatch)
 		if err != nil {
@@ -89,9 +98,9 @@ func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 		more = len(rows) == pruneBatch
 		for _, a := range rows {
 			n, err := c.tx.Exec(ctx, `
-				delete from artifacts
+				delete from belfry.artifacts
 				where namespace = $1 and sha256 = $2
-					and not exists (select 1 from tasks t where t.namespace = $1 and t.artifact = $2 and t.artifact <> '')`, a.Namespace, a.SHA256)
+					and not exists (select 1 from belfry.tasks t where t.namespace = $1 and t.artifact = $2 and t.artifact <> '')`, a.Namespace, a.SHA256)
 			if err != nil {
 				return err
 			}
@@ -107,35 +116,35 @@ func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// BeginRemoval answers which of some digests may be removed: nothing refers to
+// BeginRemoval answers which of some bytes may be removed: nothing refers to
 // them, and nobody will rely on their bytes until [Store.EndRemoval].
-func (s *Store) BeginRemoval(ctx context.Context, digests []string) (free []string, err error) {
-	used, err := s.ArtifactsInUse(ctx, digests)
+func (s *Store) BeginRemoval(ctx context.Context, names []string) (free []string, err error) {
+	used, err := s.ArtifactsInUse(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	digests = without(digests, used)
-	if len(digests) == 0 {
+	names = without(names, used)
+	if len(names) == 0 {
 		return nil, nil
 	}
 	type row struct {
-		Sha256 string `json:"sha256"`
+		Name string `json:"name"`
 	}
 	err = s.write(ctx, "begin removal", func(c *change) error {
-		rows := make([]row, len(digests))
-		for i, d := range digests {
+		rows := make([]row, len(names))
+		for i, d := range names {
 			rows[i] = row{d}
 		}
 		from, args := s.sql.Table(3, "t", BatchOf(rows))
 		free, err = collect(ctx, c.tx, scanString, `
-			insert into artifact_removals (sha256, begun_at)
-			select sha256, $1
+			insert into belfry.artifact_removals (name, begun_at)
+			select name, $1
 			from `+from+`
 			where true
-			on conflict (sha256) do update
+			on conflict (name) do update
 			set begun_at = excluded.begun_at
-			where artifact_removals.begun_at < $2
-			returning sha256`, append([]any{micros(c.now), micros(c.now.Add(-removalDead))}, args...)...)
+			where belfry.artifact_removals.begun_at < $2
+			returning name`, append([]any{micros(c.now), micros(c.now.Add(-removalDead))}, args...)...)
 		return err
 	})
 	if err != nil || len(free) == 0 {
@@ -148,12 +157,12 @@ func (s *Store) BeginRemoval(ctx context.Context, digests []string) (free []stri
 }
 
 // EndRemoval says that a removal is over, whatever came of it.
-func (s *Store) EndRemoval(ctx context.Context, digests []string) error {
-	if len(digests) == 0 {
+func (s *Store) EndRemoval(ctx context.Context, names []string) error {
+	if len(names) == 0 {
 		return nil
 	}
 	return s.write(ctx, "end removal", func(c *change) error {
-		_, err := c.tx.Exec(ctx, `delete from artifact_removals where `+c.sql.In("sha256", 1), c.sql.List(digests))
+		_, err := c.tx.Exec(ctx, `delete from belfry.artifact_removals where `+c.sql.In("name", 1), c.sql.List(names))
 		return err
 	})
 }

@@ -26,7 +26,7 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		err   error
 		tries int64
 	}{
-		{belfry.Errorf(belfry.Unavailable, "the answer to the commit was lost"), 1},
+		{belfry.Errorf(belfry.Unknown, "the answer to the commit was lost"), 1},
 		{errors.New("unexpected"), 1},
 		{context.DeadlineExceeded, 1},
 		{belfry.Errorf(belfry.NotFound, "no task"), 3}, // together, and each alone

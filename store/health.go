@@ -12,9 +12,11 @@ func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
 	if h.Database, err = s.db.Version(ctx); err != nil {
 		return h, err
 	}
-	if h.SchemaVersion, h.SchemaWanted, err = s.db.Schema(ctx); err != nil {
+	schema, err := s.db.Schema(ctx)
+	if err != nil {
 		return h, err
 	}
+	h.SchemaVersion, h.SchemaFloor, h.SchemaWanted = schema.Version, schema.Floor, schema.Known
 	if h.ClockSkew, err = s.db.Skew(ctx); err != nil {
 		return h, err
 	}
@@ -23,18 +25,30 @@ func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
 	}
 	h.Wakeups = s.db.Wakeups().Mode()
 	err = s.db.Read(ctx, func(tx Tx) error {
-		oldest, _, err := first(ctx, tx, scanInt, `select next_at from schedules where next_at > 0 order by next_at limit 1`)
+		oldest, _, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where next_at > 0 order by next_at limit 1`)
 		if err != nil {
 			return err
 		}
 		if oldest > 0 {
 			h.ScheduleLag = max(0, h.Now.Sub(instant(oldest)))
 		}
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from sessions where ended_at = 0 and expires_at > $1`, micros(h.Now))
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from belfry.sessions where ended_at = 0 and expires_at > $1`, micros(h.Now))
 		h.Workers = int(n)
 		return err
 	})
 	return h, err
+}
+
+// Alive reports a fault of this process that another would not have: on SQLite,
+// that the file cannot be read. A server that is away comes back by itself, and
+// to start a node again does not help it.
+func (s *Store) Alive(ctx context.Context) error {
+	if db, ok := s.db.(interface {
+		Alive(ctx context.Context) error
+	}); ok {
+		return db.Alive(ctx)
+	}
+	return nil
 }
 
 // Retention of what is not in partitions.
@@ -69,22 +83,22 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 			query  string
 			cutoff int64
 		}{
-			{`delete from job_keys where (namespace, name) in (select namespace, name from job_keys where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
-			{`delete from sessions where id in (select id from sessions where settled = 1 and ended_at <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
-			{`delete from listening where node in (select node from listening where until <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
-			{`delete from web_sessions where hash in (select hash from web_sessions where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
-			{`delete from tokens where id in (select id from tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
-			{`delete from join_tokens where id in (select id from join_tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
-			{`delete from artifact_removals where sha256 in (select sha256 from artifact_removals where begun_at <= $1 limit $2)`, micros(c.now.Add(-keepRemovals))},
-			{`delete from backfills where id in (select id from backfills where ended_at > 0 and ended_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepAudit))},
-			{`delete from reruns where job_id in (select job_id from reruns where at <= $1 order by job_id limit $2)`, micros(c.now.Add(-keepAudit))},
-			{`delete from audit where seq in (select seq from audit where at <= $1 order by seq limit $2)`, micros(c.now.Add(-keepAudit))},
-			{`delete from attempt_details where seq in (select seq from attempt_details where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
-			{`delete from tickets where job_id in (select job_id from tickets where next_at <= $1 order by next_at limit $2)`, micros(c.now.Add(-keepTickets))},
-			{`delete from outputs where seq in (select seq from outputs where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
-			{`delete from outputs where seq in (select seq from outputs where confirmed = 0 and at <= $1 order by at limit $2)`, micros(c.now.Add(-belfry.MaxTimeout.D() - keepOpen))},
-			{`delete from job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from job_minutes where minute < $1 order by minute limit $2)`, minuteOf(c.now.Add(-keepMinutes))},
-			{`delete from schedule_days where (day, schedule_id) in (select day, schedule_id from schedule_days where day < $1 order by day limit $2)`, c.now.Add(-keepDays).Unix() / 86400},
+			{`delete from belfry.job_keys where (namespace, name) in (select namespace, name from belfry.job_keys where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
+			{`delete from belfry.sessions where id in (select id from belfry.sessions where settled = 1 and ended_at <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
+			{`delete from belfry.listening where node in (select node from belfry.listening where until <= $1 limit $2)`, micros(c.now.Add(-keepSessions))},
+			{`delete from belfry.web_sessions where hash in (select hash from belfry.web_sessions where expires_at <= $1 order by expires_at limit $2)`, micros(c.now)},
+			{`delete from belfry.tokens where id in (select id from belfry.tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
+			{`delete from belfry.join_tokens where id in (select id from belfry.join_tokens where expires_at > 0 and expires_at <= $1 or revoked_at > 0 and revoked_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepTokens))},
+			{`delete from belfry.artifact_removals where name in (select name from belfry.artifact_removals where begun_at <= $1 limit $2)`, micros(c.now.Add(-keepRemovals))},
+			{`delete from belfry.backfills where id in (select id from belfry.backfills where ended_at > 0 and ended_at <= $1 order by id limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from belfry.reruns where job_id in (select job_id from belfry.reruns where at <= $1 order by job_id limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from belfry.audit where seq in (select seq from belfry.audit where at <= $1 order by seq limit $2)`, micros(c.now.Add(-keepAudit))},
+			{`delete from belfry.attempt_details where seq in (select seq from belfry.attempt_details where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
+			{`delete from belfry.tickets where job_id in (select job_id from belfry.tickets where next_at <= $1 order by next_at limit $2)`, micros(c.now.Add(-keepTickets))},
+			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where at <= $1 order by at limit $2)`, micros(c.now.Add(-s.opt.Keep.Age))},
+			{`delete from belfry.outputs where seq in (select seq from belfry.outputs where confirmed = 0 and at <= $1 order by at limit $2)`, micros(c.now.Add(-belfry.MaxTimeout.D() - keepOpen))},
+			{`delete from belfry.job_minutes where (minute, namespace, queue) in (select minute, namespace, queue from belfry.job_minutes where minute < $1 order by minute limit $2)`, minuteOf(c.now.Add(-keepMinutes))},
+			{`delete from belfry.schedule_days where (day, schedule_id) in (select day, schedule_id from belfry.schedule_days where day < $1 order by day limit $2)`, c.now.Add(-keepDays).Unix() / 86400},
 		} {
 			n, err := c.tx.Exec(ctx, t.query, t.cutoff, tidyStep)
 			if err != nil {
@@ -116,10 +130,10 @@ func (c *change) pruneMonitorHistory() (more bool, err error) {
 		query  string
 		cutoff int64
 	}{
-		{`delete from results where (hour, monitor_id, at) in (select hour, monitor_id, at from results where hour < $1 order by hour, monitor_id, at limit $2)`, results},
-		{`delete from rollups where (monitor_id, span, at) in (select monitor_id, span, at from rollups where span = 3600 and at < $1 order by at limit $2)`, micros(c.now.Add(-keepHours))},
-		{`delete from alerts where id in (select id from alerts where state <> 'pending' and created_at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
-		{`delete from alert_tries where id in (select id from alert_tries where at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
+		{`delete from belfry.results where (hour, monitor_id, at) in (select hour, monitor_id, at from belfry.results where hour < $1 order by hour, monitor_id, at limit $2)`, results},
+		{`delete from belfry.rollups where (monitor_id, span, at) in (select monitor_id, span, at from belfry.rollups where span = 3600 and at < $1 order by at limit $2)`, micros(c.now.Add(-keepHours))},
+		{`delete from belfry.alerts where id in (select id from belfry.alerts where state <> 'pending' and created_at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
+		{`delete from belfry.alert_tries where id in (select id from belfry.alert_tries where at < $1 order by id limit $2)`, micros(c.now.Add(-keepAlerts))},
 	} {
 		n, err := c.tx.Exec(c.ctx, t.query, t.cutoff, tidyStep)
 		if err != nil {

@@ -34,7 +34,7 @@ func (s *Store) hears(ctx context.Context, err error) {
 // databaseIsAway reports a fault of the database, and none that a caller made.
 func databaseIsAway(err error) bool {
 	var own *belfry.Error
-	return errors.As(err, &own) && own.Code == belfry.Unavailable && own.Err != nil
+	return errors.As(err, &own) && (own.Code == belfry.Unavailable || own.Code == belfry.Unknown) && own.Err != nil
 }
 
 func (s *Store) processNow() time.Time {

@@ -22,7 +22,7 @@ func (c *change) writeSpans(monitor int64, spans []belfry.Span) error {
 	if len(spans) == 0 {
 		return nil
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from spans where monitor_id = $1 and at >= $2`, monitor, micros(spans[0].From)); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.spans where monitor_id = $1 and at >= $2`, monitor, micros(spans[0].From)); err != nil {
 		return err
 	}
 	var rows []spanRow
@@ -36,7 +36,7 @@ func (c *change) writeSpans(monitor int64, spans []belfry.Span) error {
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into spans (monitor_id, at, state, cause)
+		insert into belfry.spans (monitor_id, at, state, cause)
 		select monitor_id, at, state, cause
 		from `+from+`
 		where true
@@ -51,8 +51,8 @@ func (s *Store) spansOf(ctx context.Context, tx Tx, monitor int64, from time.Tim
 		return sp, r.Scan(scanTime{&sp.From}, &sp.State, &sp.Cause)
 	}, `
 		select at, state, cause
-		from spans
-		where monitor_id = $1 and at >= coalesce((select max(at) from spans where monitor_id = $1 and at <= $2), 0)
+		from belfry.spans
+		where monitor_id = $1 and at >= coalesce((select max(at) from belfry.spans where monitor_id = $1 and at <= $2), 0)
 		order by at`, monitor, micros(from))
 }
 
@@ -70,14 +70,14 @@ func (c *change) openIncident(row monitorRow, i belfry.Incident) (int64, error) 
 	doc := i
 	doc.ID, doc.StartedAt, doc.EndedAt = 0, instant(0), instant(0)
 	id, _, err := first(c.ctx, c.tx, scanInt, `
-		insert into incidents (namespace, monitor_id, monitor, started_at, doc)
+		insert into belfry.incidents (namespace, monitor_id, monitor, started_at, doc)
 		values ($1, $2, $3, $4, $5)
 		returning id`, row.Namespace, row.ID, row.Name, micros(i.StartedAt), text(doc))
 	return id, err
 }
 
 func (c *change) closeIncident(end belfry.IncidentEnd) error {
-	_, err := c.tx.Exec(c.ctx, `update incidents set ended_at = $2, ended_by = $3 where id = $1 and ended_at = 0`, end.ID, micros(end.At), end.By)
+	_, err := c.tx.Exec(c.ctx, `update belfry.incidents set ended_at = $2, ended_by = $3 where id = $1 and ended_at = 0`, end.ID, micros(end.At), end.By)
 	return err
 }
 
@@ -114,7 +114,7 @@ func (s *Store) Incidents(ctx context.Context, f belfry.IncidentFilter) (p belfr
 func (s *Store) incidentPage(ctx context.Context, tx Tx, w *where, limit int, p *belfry.Page[belfry.Incident]) error {
 	all, err := collect(ctx, tx, scanIncident, `
 		select `+incidentColumns+`
-		from incidents
+		from belfry.incidents
 		where `+w.sql()+`
 		order by id desc
 		limit `+strconv.Itoa(limit+1), w.args...)
@@ -126,7 +126,7 @@ func (s *Store) incidentPage(ctx context.Context, tx Tx, w *where, limit int, p 
 func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i belfry.Incident, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		var found bool
-		i, found, err = first(ctx, tx, scanIncident, `select `+incidentColumns+` from incidents where id = $1`, id)
+		i, found, err = first(ctx, tx, scanIncident, `select `+incidentColumns+` from belfry.incidents where id = $1`, id)
 		if err == nil && (!found || namespace != belfry.AnyNamespace && i.Namespace != namespaceOr(namespace)) {
 			err = belfry.Errorf(belfry.NotFound, "no incident %d", id).WithHint("see: belfry incident list")
 		}

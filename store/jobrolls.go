@@ -34,7 +34,7 @@ type jobMark struct{ minute, after int64 }
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 func (s *Store) jobMark(ctx context.Context, tx Tx) (m jobMark, err error) {
-	m, _, err = first(ctx, tx, func(r Rows) (m jobMark, err error) { return m, r.Scan(&m.minute, &m.after) }, `select minute, after from rolled_jobs`)
+	m, _, err = first(ctx, tx, func(r Rows) (m jobMark, err error) { return m, r.Scan(&m.minute, &m.after) }, `select minute, after from belfry.rolled_jobs`)
 	return m, err
 }
 
@@ -109,8 +109,8 @@ func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	err := s.db.Read(ctx, func(tx Tx) error {
 		to = last
 		for _, query := range []string{
-			`select finished_at from jobs_done where finished_at >= $1 order by finished_at limit 1`,
-			`select decided_at from occurrences where decision = 'skipped' and decided_at >= $1 order by decided_at limit 1`,
+			`select finished_at from belfry.jobs_done where finished_at >= $1 order by finished_at limit 1`,
+			`select decided_at from belfry.occurrences where decision = 'skipped' and decided_at >= $1 order by decided_at limit 1`,
 		} {
 			at, found, err := first(ctx, tx, scanInt, query, m.minute*60_000_000)
 			if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 
 // moveMark moves the mark, unless somebody else has.
 func (c *change) moveMark(from, to jobMark) (bool, error) {
-	n, err := c.tx.Exec(c.ctx, `update rolled_jobs set minute = $1, after = $2 where minute = $3 and after = $4`, to.minute, to.after, from.minute, from.after)
+	n, err := c.tx.Exec(c.ctx, `update belfry.rolled_jobs set minute = $1, after = $2 where minute = $3 and after = $4`, to.minute, to.after, from.minute, from.after)
 	return n == 1, err
 }
 
@@ -162,7 +162,7 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 				sum(case when claimed_at > 0 then 1 else 0 end),
 				cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
 				max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
-			from jobs_done
+			from belfry.jobs_done
 			where finished_at >= $1 and finished_at < $2
 			group by namespace, queue, schedule_id, state, origin`, lo, hi)
 		if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 		}
 		skips, err := collect(ctx, tx, scanPair, `
 			select schedule_id, cast(sum(count) as bigint)
-			from occurrences
+			from belfry.occurrences
 			where decision = 'skipped' and decided_at >= $1 and decided_at < $2
 			group by schedule_id`, lo, hi)
 		for _, p := range skips {
@@ -255,26 +255,26 @@ func (c *change) addDays(day int64, rows []dayRow) error {
 	}
 	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
+		insert into belfry.schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
 		select $1, schedule_id, ok, failed, canceled, skipped, ran
 		from `+from+`
 		where true
 		on conflict (day, schedule_id) do update
-		set ok = schedule_days.ok + excluded.ok, failed = schedule_days.failed + excluded.failed,
-			canceled = schedule_days.canceled + excluded.canceled, skipped = schedule_days.skipped + excluded.skipped,
-			ran = schedule_days.ran + excluded.ran`, append([]any{day}, args...)...)
+		set ok = belfry.schedule_days.ok + excluded.ok, failed = belfry.schedule_days.failed + excluded.failed,
+			canceled = belfry.schedule_days.canceled + excluded.canceled, skipped = belfry.schedule_days.skipped + excluded.skipped,
+			ran = belfry.schedule_days.ran + excluded.ran`, append([]any{day}, args...)...)
 	return err
 }
 
 const minuteColumns = `minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most`
 
 func (c *change) writeMinute(minute int64, rows []minuteRow) error {
-	if _, err := c.tx.Exec(c.ctx, `delete from job_minutes where minute = $1`, minute); err != nil || len(rows) == 0 {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.job_minutes where minute = $1`, minute); err != nil || len(rows) == 0 {
 		return err
 	}
 	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into job_minutes (`+minuteColumns+`)
+		insert into belfry.job_minutes (`+minuteColumns+`)
 		select $1, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most
 		from `+from+`
 		where true
@@ -306,7 +306,7 @@ func (s *Store) jobMinutes(ctx context.Context, tx Tx, namespace, queue string, 
 	w.and("minute >= ?", minuteOf(from))
 	w.namespace("namespace", namespace)
 	w.equals("queue", queue)
-	rows, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from job_minutes where `+w.sql()+` order by minute`, w.args...)
+	rows, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from belfry.job_minutes where `+w.sql()+` order by minute`, w.args...)
 	all := []belfry.JobMinute{}
 	for _, r := range rows {
 		if n := len(all); n == 0 || !all[n-1].Minute.Equal(r.Minute) {
@@ -386,7 +386,7 @@ func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q belfry.
 		return d, err
 	}, `
 		select day, ok, failed, canceled, skipped, ran
-		from schedule_days
+		from belfry.schedule_days
 		where schedule_id = $1 and `+s.sql.In("day", 2), schedule, s.sql.List(wanted))
 	return err
 }
@@ -406,8 +406,8 @@ func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, days map[in
 	}
 	scan := func(r Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num) }
 	for _, query := range []string{
-		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1 from jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
-		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end from occurrences where schedule_id = $1 order by nominal desc`,
+		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1 from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
+		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end from belfry.occurrences where schedule_id = $1 order by nominal desc`,
 	} {
 		ends, err := collect(ctx, tx, scan, query+` limit `+strconv.Itoa(liveLook), schedule)
 		if err != nil {

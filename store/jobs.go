@@ -15,27 +15,27 @@ import (
 // selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
 const (
 	selectLive = selectLeased + `
-		from live`
+		from belfry.live`
 	selectHeld = selectLeased + `
-		from jobs
-		left join leases on job_id = id`
+		from belfry.jobs
+		left join belfry.leases on job_id = id`
 	selectLeased = `
 		select id, namespace, task_id, task, kind, queue, priority, case when job_id is null then state else 'running' end,
 			reason, case when cancel_at > 0 then cancel_note else note end, error, input, tags, origin, schedule, schedule_id, generation, nominal,
 			due_at, created_at, coalesce(claimed_at, 0), coalesce(deadline_at, 0), coalesce(cancel_at, 0),
 			case when job_id is null then attempt else attempt + 1 end, failures, infra, snoozes, max_attempts, timeout,
-			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null`
+			coalesce(number, lease), coalesce(session, ''), active_key, idem_key, 0, null, coalesce(ahead, 0)`
 	selectReady = `
 		select id, namespace, task_id, task, kind, queue, priority, reason, note, error, input, tags, origin, schedule, schedule_id,
 			due_at, created_at, max_attempts, timeout, active_key, idem_key, ready_at,
 			case when generation | nominal | attempt | failures | infra | snoozes | lease = 0 then null
 				else generation || ',' || nominal || ',' || attempt || ',' || failures || ',' || infra || ',' || snoozes || ',' || lease end as numbers
-		from jobs`
+		from belfry.jobs`
 	selectDone = `
 		select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
 			generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
-			lease, session, active_key, idem_key, finished_at, output
-		from jobs_done`
+			lease, session, active_key, idem_key, finished_at, output, 0
+		from belfry.jobs_done`
 )
 
 // DoneColumns are the columns of a finished job, in the order of their values in
@@ -56,11 +56,12 @@ type jobRow struct {
 
 func scanJob(rows Rows) (j jobRow, err error) {
 	var t jobTexts
-	var claimed, deadline, cancel, finished int64
+	var claimed, deadline, cancel, finished, ahead int64
 	err = rows.Scan(&j.ID, &j.Namespace, &j.TaskID, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State),
 		(*string)(&j.Reason), &j.Note, &j.Error, &t.input, &t.tags, (*string)(&j.Trigger), &j.Schedule, &j.ScheduleID, &j.Generation,
 		&t.nominal, &t.dueAt, &t.createdAt, &claimed, &deadline, &cancel, &j.Attempt, &j.Failures, &j.Infra, &j.Snoozes, &j.MaxAttempts, &t.timeout,
-		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output)
+		&j.Lease, &j.Session, &t.activeKey, &j.Key, &finished, &t.output, &ahead)
+	j.Ahead = ahead != 0
 	j.ClaimedAt, j.DeadlineAt, j.CancelAt, j.FinishedAt = instant(claimed), instant(deadline), instant(cancel), instant(finished)
 	t.complete(&j)
 	return j, err
@@ -245,11 +246,11 @@ func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all [
 		}
 		all, err = collect(ctx, tx, scanAttempt, `
 			select job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut
-			from attempts
+			from belfry.attempts
 			where job_id = $1
 			union all
 			select `+lastAttempt+`
-			from jobs_done
+			from belfry.jobs_done
 			where id = $1 and outcome <> ''
 			order by 2, 3`, id)
 		if err != nil {

@@ -32,7 +32,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out be
 		}
 		out.ID, out.Used, out.CreatedAt, out.CreatedBy = ids[0], 0, c.now, belfry.ActorOf(ctx)
 		if _, err := c.tx.Exec(ctx, `
-			insert into join_tokens (id, name, namespace, labels, hash, uses, expires_at, created_at, created_by)
+			insert into belfry.join_tokens (id, name, namespace, labels, hash, uses, expires_at, created_at, created_by)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			out.ID, out.Name, out.Namespace, text(out.Labels), hashSecret(secret), out.Uses, micros(out.ExpiresAt), micros(c.now), out.CreatedBy); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out be
 // oldest first.
 func (s *Store) JoinTokens(ctx context.Context) (all []belfry.JoinToken, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		all, err = collect(ctx, tx, scanJoin, `select `+joinColumns+` from join_tokens order by id`)
+		all, err = collect(ctx, tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens order by id`)
 		return err
 	})
 	if all == nil {
@@ -59,7 +59,7 @@ func (s *Store) JoinTokens(ctx context.Context) (all []belfry.JoinToken, err err
 // got by it stay good. Revoking again changes nothing.
 func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 	return s.write(ctx, "revoke join token", func(c *change) error {
-		t, found, err := first(ctx, c.tx, scanJoin, `select `+joinColumns+` from join_tokens where id = $1`+s.sql.ForUpdate("join_tokens"), id)
+		t, found, err := first(ctx, c.tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens where id = $1`+s.sql.ForUpdate("join_tokens"), id)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 		if !t.RevokedAt.IsZero() {
 			return nil
 		}
-		if _, err := c.tx.Exec(ctx, `update join_tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `update belfry.join_tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
 			return err
 		}
 		return c.audit("revoke", "join_token", "", strconv.FormatInt(id, 10), "", t, nil)
@@ -82,7 +82,7 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made belfry.T
 	own = newSecret(secretPrefix)
 	err = s.write(ctx, "join", func(c *change) error {
 		t, found, err := first(ctx, c.tx, scanJoin, `
-			select `+joinColumns+` from join_tokens where hash = $1`+s.sql.ForUpdate("join_tokens"), hashSecret(secret))
+			select `+joinColumns+` from belfry.join_tokens where hash = $1`+s.sql.ForUpdate("join_tokens"), hashSecret(secret))
 		switch {
 		case err != nil:
 			return err
@@ -92,7 +92,7 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made belfry.T
 		if err := t.Refusal(c.now); err != nil {
 			return err
 		}
-		if _, err := c.tx.Exec(ctx, `update join_tokens set used = used + 1, last_used_at = $2 where id = $1`, t.ID, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `update belfry.join_tokens set used = used + 1, last_used_at = $2 where id = $1`, t.ID, micros(c.now)); err != nil {
 			return err
 		}
 		by := *c

@@ -23,7 +23,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 		}
 		rows, err := collect(ctx, c.tx, s.scanMonitor, `
 			select `+monitorColumns+`
-			from monitors m
+			from belfry.monitors m
 			where m.wake_at > 0 and m.wake_at <= $1
 			order by m.wake_at, m.id
 			limit $2 + 0`+s.sql.SkipLocked("m"), micros(c.now), lapseBatch)
@@ -42,7 +42,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 		if err := c.saveMonitors(rows); err != nil {
 			return err
 		}
-		next, _, err := first(ctx, c.tx, scanInt, `select wake_at from monitors where wake_at > 0 order by wake_at limit 1`)
+		next, _, err := first(ctx, c.tx, scanInt, `select wake_at from belfry.monitors where wake_at > 0 order by wake_at limit 1`)
 		out.NextAt = instant(next)
 		return err
 	})
@@ -56,10 +56,10 @@ func (s *Store) LapseMonitors(ctx context.Context) (out belfry.Lapsed, err error
 func (c *change) resumable() ([]int64, error) {
 	return collect(c.ctx, c.tx, scanInt, `
 		select s.id
-		from schedules s
+		from belfry.schedules s
 		where s.id in (
 			select m.schedule_id
-			from monitors m
+			from belfry.monitors m
 			where m.wake_at > 0 and m.wake_at <= $1 and m.status = 'paused' and m.schedule_id > 0
 			order by m.wake_at, m.id
 			limit $2 + 0)

@@ -12,6 +12,7 @@ type leaseRow struct {
 	JobID      int64   `json:"job_id"`
 	SlotOf     *string `json:"slot_of"`
 	DeadlineAt int64   `json:"deadline_at"`
+	Ahead      int     `json:"ahead"` // of its worker's free slots
 }
 
 func slotOf(q belfry.Queue) *string {
@@ -29,38 +30,39 @@ func slotOf(q belfry.Queue) *string {
 // statement that picked it, which on PostgreSQL may have begun before another
 // claim was committed; so the primary key of the leases has the last word.
 func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (belfry.Claim, error) {
-	number, err := c.sql.NextIDs(c.ctx, c.tx, "lease", 1)
+	number, at, err := c.sql.LeaseNumber(c.ctx, c.tx, micros(c.now))
 	if err != nil {
 		return belfry.Claim{}, err
 	}
 	if len(rows) >= c.s.opt.PackFrom && canShare(rows, leases) {
-		p := Pack{Number: number[0], Session: w.Session, Queue: rows[0].Queue, ClaimedAt: micros(c.now), Jobs: make([]int64, len(rows))}
+		p := Pack{Number: number, Session: w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
 		for i, j := range rows {
 			p.Jobs[i] = j.ID
+			p.Ahead = max(p.Ahead, leases[i].Ahead) // of the whole pack, if some of it has to wait
 		}
 		ok, err := c.sql.Pack(c.ctx, c.tx, p)
 		if err != nil {
 			return belfry.Claim{}, err
 		}
 		if ok {
-			return c.leased(w, number[0], rows)
+			return c.leased(w, number, at, rows)
 		}
 	}
 	for i, j := range rows {
-		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(c.deadline(j.Timeout))
+		leases[i].JobID, leases[i].DeadlineAt = j.ID, micros(deadline(at, j.Timeout))
 	}
 	from, args := spread(c.sql, 4, leases)
 	n, err := c.tx.Exec(c.ctx, `
-		insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
-		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at
+		insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
+		select t.job_id, $1, $2, t.slot_of, $3, t.deadline_at, t.ahead
 		from `+from+`
 		where `+c.sql.Unleased("t.job_id")+`
-		on conflict (job_id) do nothing`, append([]any{number[0], w.Session, micros(c.now)}, args...)...)
+		on conflict (job_id) do nothing`, append([]any{number, w.Session, at}, args...)...)
 	if err != nil {
 		return belfry.Claim{}, err
 	}
 	if int(n) < len(rows) { // another claim was faster with some
-		leased, err := collect(c.ctx, c.tx, scanInt, `select job_id from leases where session = $1 and number = $2`, w.Session, number[0])
+		leased, err := collect(c.ctx, c.tx, scanInt, `select job_id from belfry.leases where session = $1 and number = $2`, w.Session, number)
 		if err != nil {
 			return belfry.Claim{}, err
 		}
@@ -70,7 +72,7 @@ func (c *change) lease(w belfry.WorkerState, rows []jobRow, leases []leaseRow) (
 		}
 		rows = slices.DeleteFunc(rows, func(j jobRow) bool { return !got[j.ID] })
 	}
-	return c.leased(w, number[0], rows)
+	return c.leased(w, number, at, rows)
 }
 
 // canShare reports that the leases of jobs can share a row: they are of one
@@ -89,24 +91,29 @@ func canShare(rows []jobRow, leases []leaseRow) bool {
 // where nothing is expected to follow.
 func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a answer, err error) {
 	a.Claim.Jobs = []belfry.LeasedJob{}
-	var number, picked int64
+	var number, picked, at int64
 	var differ []int64
-	like := c.s.likeness.like(q.Name)
+	like := p.like(c.s.likeness.like(q.Name))
 	if c.usual != nil {
 		like = nil // these may be others than before
 	}
-	scan, shares := scanReady(&number, &picked), readyShares
+	scan, shares := scanReady(&number, &picked, &at), readyShares
 	if like != nil {
-		scan, shares = scanLike(like, &differ, &number, &picked), like.shares()
+		scan, shares = scanLike(like, &differ, &number, &picked, &at), like.shares()
 	}
 	tx, usual, err := c.foretold(q.Name, p, like)
 	if err != nil {
 		return a, err
 	}
+	if usual != nil && p.n > p.slots && (usual.Retry.OnLost == belfry.OnLostFail || like != nil && like.MaxAttempts < 2) { // none of them may wait
+		if p.n = p.slots; p.n == 0 {
+			return a, nil
+		}
+	}
 	p.hopeful = p.hopeful && usual == nil // there is no second look
 	parts, args := c.parts(p, like)
 	own, expected := len(args)+1, ""
-	args = append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom)
+	args = append(args, w.Session, slotOf(q), micros(c.now), belfry.DeadlineGrace.Microseconds(), c.s.opt.PackFrom, p.slots)
 	switch {
 	case usual == nil:
 	case like != nil:
@@ -114,6 +121,9 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	default:
 		args = append(args, usual.ID)
 		expected = "kind <> 'program' and task_id = " + placeholder(len(args))
+		if p.n > p.slots { // that is [belfry.Retry.MayWait] of this task
+			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
+		}
 	}
 	rows, err := collectInto(c.ctx, tx, c.s.rows.take(p.n), scan, c.sql.Lease(parts, shares, expected, own), args...)
 	if err != nil {
@@ -132,6 +142,16 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	if err := c.others(rows, differ); err != nil {
 		return a, err
 	}
+	if usual == nil {
+		may, err := c.spare(rows, p.slots)
+		if err != nil {
+			return a, err
+		}
+		if may < len(rows) {
+			a.Claim, err = c.leaseFewer(w, p, number, at, rows, may)
+			return a, err
+		}
+	}
 	if int(picked) < p.n {
 		a.none(c.none())
 	}
@@ -141,11 +161,31 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	switch {
 	case len(rows) == 0:
 	case usual != nil:
-		a.Claim = c.handOut(w, number, rows, map[int64]belfry.Task{usual.ID: *usual}, nil)
+		a.Claim = c.handOut(w, number, at, rows, map[int64]belfry.Task{usual.ID: *usual}, nil)
 	default:
-		a.Claim, err = c.leased(w, number, rows)
+		a.Claim, err = c.leased(w, number, at, rows)
 	}
 	return a, err
+}
+
+// leaseFewer keeps the first n of the jobs that were leased.
+func (c *change) leaseFewer(w belfry.WorkerState, p picking, number, at int64, rows []jobRow, n int) (belfry.Claim, error) {
+	if err := c.unlease(rows[n:]); err != nil {
+		return belfry.Claim{}, err
+	}
+	c.pickedOf(p, rows, n, true)
+	if n == 0 {
+		return belfry.Claim{Jobs: []belfry.LeasedJob{}}, nil
+	}
+	if n <= p.slots { // none of them waits
+		if _, err := c.tx.Exec(c.ctx, `update belfry.leases set ahead = 0 where session = $1 and number = $2`, w.Session, number); err != nil {
+			return belfry.Claim{}, err
+		}
+		if _, err := c.tx.Exec(c.ctx, `update belfry.packs set ahead = 0 where number = $1`, number); err != nil {
+			return belfry.Claim{}, err
+		}
+	}
+	return c.leased(w, number, at, rows[:n])
 }
 
 // foretold answers the task of which all jobs of a claim are expected to be, if
@@ -169,12 +209,12 @@ func (c *change) foretold(queue string, p picking, like *jobRow) (Tx, *belfry.Ta
 	return lastQuery{c.tx, last}, &t, nil
 }
 
-func (c *change) deadline(timeout belfry.Duration) time.Time {
-	return c.now.Add(timeout.D() + belfry.DeadlineGrace)
+func deadline(claimedAt int64, timeout belfry.Duration) time.Time {
+	return instant(claimedAt).Add(timeout.D() + belfry.DeadlineGrace)
 }
 
 // leased is the answer to a claim: jobs that have their lease.
-func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belfry.Claim, error) {
+func (c *change) leased(w belfry.WorkerState, number, at int64, rows []jobRow) (belfry.Claim, error) {
 	rows, tasks, err := c.withTasks(rows)
 	if err != nil {
 		return belfry.Claim{}, err
@@ -183,11 +223,11 @@ func (c *change) leased(w belfry.WorkerState, number int64, rows []jobRow) (belf
 	if err != nil {
 		return belfry.Claim{}, err
 	}
-	return c.handOut(w, number, rows, tasks, secrets), nil
+	return c.handOut(w, number, at, rows, tasks, secrets), nil
 }
 
 // handOut asks for nothing any more.
-func (c *change) handOut(w belfry.WorkerState, number int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
+func (c *change) handOut(w belfry.WorkerState, number, at int64, rows []jobRow, tasks map[int64]belfry.Task, secrets map[int64]map[string]string) belfry.Claim {
 	out := belfry.Claim{Lease: number, Jobs: make([]belfry.LeasedJob, len(rows))}
 	shared := make(map[int64]*belfry.Task, len(tasks))
 	for id, t := range tasks {
@@ -197,7 +237,7 @@ func (c *change) handOut(w belfry.WorkerState, number int64, rows []jobRow, task
 		l := &out.Jobs[i]
 		l.Job, l.Task, l.Secrets = rows[i].Job, shared[rows[i].TaskID], secrets[rows[i].ID]
 		j := &l.Job
-		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, c.now, c.deadline(j.Timeout)
+		j.State, j.Lease, j.Session, j.ClaimedAt, j.DeadlineAt = belfry.JobRunning, number, w.Session, instant(at), deadline(at, j.Timeout)
 		j.Attempt++
 	}
 	c.wake(topicJobs)
@@ -228,14 +268,11 @@ func (c *change) withTasks(rows []jobRow) ([]jobRow, map[int64]belfry.Task, erro
 		}
 		gone = append(gone, ending{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "task "+j.Task+" deleted")})
 	}
-	left := make([]int64, len(gone))
+	left := make([]jobRow, len(gone))
 	for i, e := range gone {
-		left[i] = e.row.ID
+		left[i] = e.row
 	}
-	if err := c.sql.Unpack(c.ctx, c.tx, Packed{Jobs: left}); err != nil {
-		return nil, nil, err
-	}
-	if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(left)); err != nil {
+	if err := c.unlease(left); err != nil {
 		return nil, nil, err
 	}
 	return kept, tasks, c.end(gone, true)

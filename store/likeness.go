@@ -73,7 +73,7 @@ func selectLike(like *jobRow, args []any) (string, []any) {
 			and reason = '' and note = '' and error = '' and schedule = '' and active_key is null and idem_key = ''
 			and schedule_id | generation | nominal | attempt | failures | infra | snoozes | lease = 0 then 2
 			when ` + readyShares + ` then 1 else 0 end as same, timeout
-		from jobs`, w.args
+		from belfry.jobs`, w.args
 }
 
 // scanLike scans what selectLike reads, and more columns behind those of each.
@@ -114,8 +114,7 @@ func (c *change) others(rows []jobRow, differ []int64) error {
 }
 
 // pick reads ready jobs, in the order of the query behind the columns.
-func (c *change) pick(queue string, rows []jobRow, query func(columns string) string, args []any) ([]jobRow, error) {
-	like := c.s.likeness.like(queue)
+func (c *change) pick(rows []jobRow, like *jobRow, query func(columns string) string, args []any) ([]jobRow, error) {
 	if like == nil {
 		return collectInto(c.ctx, c.tx, rows, scanReady(), query(selectReady), args...)
 	}

@@ -26,10 +26,10 @@ func (s *Store) Listen(ctx context.Context) error {
 	node := s.listening.begin()
 	return s.write(ctx, "listen", func(c *change) error {
 		_, err := c.tx.Exec(ctx, `
-			insert into listening (node, since, until)
+			insert into belfry.listening (node, since, until)
 			values ($1, $2, $2)
 			on conflict (node) do update
-			set since = case when listening.until between $3 and $2 then listening.since else $2 end, until = $2`,
+			set since = case when belfry.listening.until between $3 and $2 then belfry.listening.since else $2 end, until = $2`,
 			node, micros(c.now), micros(c.now.Add(-belfry.ListenGap)))
 		return err
 	})
@@ -54,7 +54,7 @@ func (l *listening) does() bool {
 func (c *change) heard() (belfry.Listening, error) {
 	spans, err := collect(c.ctx, c.tx, func(r Rows) (l belfry.Listening, err error) {
 		return l, r.Scan(scanTime{&l.Since}, scanTime{&l.Until})
-	}, `select since, until from listening order by until desc limit 1000`)
+	}, `select since, until from belfry.listening order by until desc limit 1000`)
 	if err != nil {
 		return belfry.Listening{}, err
 	}
@@ -65,7 +65,7 @@ func (c *change) heard() (belfry.Listening, error) {
 	}
 	n, _, err := first(c.ctx, c.tx, scanInt, `
 		select count(*)
-		from sessions
+		from belfry.sessions
 		where ended_at = 0 and expires_at < $1 and remote = 1`, micros(c.now.Add(-belfry.LostGrace)))
 	if n > 0 {
 		c.after(func() {

@@ -51,11 +51,11 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 		// answer, so looking before writing is enough to drop what comes twice.
 		from, args := s.sql.Table(2, "t", BatchOf(rows))
 		_, err := c.tx.Exec(c.ctx, `
-			insert into logs (job_id, lease, attempt, seq, stream, at, text)
-			select t.job_id, t.lease, (select attempt + 1 from jobs where id = t.job_id), t.seq, t.stream, t.at, t.text
+			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, text)
+			select t.job_id, t.lease, (select attempt + 1 from belfry.jobs where id = t.job_id), t.seq, t.stream, t.at, t.text
 			from `+from+`
-			where (select session from live where id = t.job_id and number = t.lease) = $1
-			and not exists (select 1 from logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
+			where (select session from belfry.live where id = t.job_id and number = t.lease) = $1
+			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
 			order by t.job_id, t.seq`, append([]any{session}, args...)...)
 		c.wake(topicJobs)
 		return err
@@ -100,7 +100,7 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.L
 			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, &l.Text)
 		}, `
 			select job_id, lease, attempt, seq, stream, at, text
-			from logs
+			from belfry.logs
 			where `+w.sql()+`
 			order by lease, seq
 			limit `+strconv.Itoa(limit), w.args...)

@@ -11,8 +11,11 @@ import (
 // of an attempt later begins with what is there.
 type logSizes struct {
 	mu    sync.Mutex
-	known map[logWriter]int64
+	known map[logWriter]logSize
 }
+
+// logSize is how much was kept of a log, and how much may be.
+type logSize struct{ kept, most int64 }
 
 // logWriter is an attempt and who says that it is his.
 type logWriter struct {
@@ -24,24 +27,24 @@ type logWriter struct {
 // to be.
 const maxLogSizes = 10_000
 
-func (l *logSizes) of(w logWriter) (size int64, known bool) {
+func (l *logSizes) of(w logWriter) (size logSize, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size, known = l.known[w]
 	return size, known
 }
 
-func (l *logSizes) keep(w logWriter, size int64) {
+func (l *logSizes) keep(w logWriter, size logSize) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= maxLogSizes {
-		l.known = map[logWriter]int64{}
+		l.known = map[logWriter]logSize{}
 	}
 	l.known[w] = size
 }
 
-// boundLogs refuses what would make the log of an attempt longer than
-// [belfry.MaxLog]. Honest workers end theirs before, at the limit of the task.
+// boundLogs refuses what would make the log of an attempt longer than its task
+// allows. Honest workers end theirs before, and say so in it.
 func (c *change) boundLogs(session string, rows []logRow) error {
 	grown := map[belfry.Ref]int64{}
 	for _, r := range rows {
@@ -52,14 +55,30 @@ func (c *change) boundLogs(session string, rows []logRow) error {
 		size, known := c.s.logSizes.of(w)
 		if !known {
 			var err error
-			if size, _, err = first(c.ctx, c.tx, scanInt, `select coalesce(sum(length(text)), 0) from logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
+			if size, err = c.logSize(ref); err != nil {
 				return err
 			}
 		}
-		if size += by; size > belfry.MaxLog {
-			return belfry.Errorf(belfry.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, belfry.MaxLog).WithHint("write less, or write it to a file")
+		if size.kept += by; size.kept > size.most {
+			return belfry.Errorf(belfry.TooLarge, "the log of job %d is over the limit of %d bytes for an attempt", ref.JobID, size.most).WithHint("write less, write it to a file, or raise the limit of the task")
 		}
 		c.after(func() { c.s.logSizes.keep(w, size) })
 	}
 	return nil
+}
+
+func (c *change) logSize(ref belfry.Ref) (size logSize, err error) {
+	size.most = belfry.MaxLog
+	if size.kept, _, err = first(c.ctx, c.tx, scanInt, `select coalesce(sum(octet_length(text)), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
+		return size, err
+	}
+	task, found, err := first(c.ctx, c.tx, scanInt, `select task_id from belfry.jobs where id = $1`, ref.JobID)
+	if err != nil || !found {
+		return size, err
+	}
+	tasks, err := c.tasksByID([]int64{task})
+	if t, there := tasks[task]; there {
+		size.most = min(size.most, t.LogLimit())
+	}
+	return size, err
 }

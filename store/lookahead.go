@@ -119,7 +119,7 @@ func (s *Store) merge(ctx context.Context, tx Tx, a belfry.Ahead, rows []schedul
 	out := []belfry.Coming{}
 	var q comingQueue
 	for _, r := range rows {
-		if err := s.comes(ctx, tx, &q, a, r.Schedule, nil); err != nil {
+		if err := s.comes(ctx, tx, &q, a, r.Schedule); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +146,7 @@ const (
 func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
 	w := &where{}
 	w.and("next_at > 0 and next_at <= ?", micros(a.From.Add(a.Within)))
-	soonest := ` from schedules where ` + w.sql() + ` order by next_at limit `
+	soonest := ` from belfry.schedules where ` + w.sql() + ` order by next_at limit `
 	at, _, err := first(ctx, tx, scanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), w.args...)
 	if err != nil {
 		return nil, behind, err
@@ -175,17 +175,16 @@ type coming struct {
 	plan  belfry.Plan
 	at    time.Time
 	until time.Time
-	left  int64       // with max_runs: runs that are not spent
-	group *timedGroup // of a forecast
+	left  int64 // with max_runs: runs that are not spent
 }
 
 // comes queues a schedule that comes within a span.
-func (s *Store) comes(ctx context.Context, tx Tx, q *comingQueue, a belfry.Ahead, sc belfry.Schedule, group *timedGroup) error {
+func (s *Store) comes(ctx context.Context, tx Tx, q *comingQueue, a belfry.Ahead, sc belfry.Schedule) error {
 	plan, err := s.planOf(ctx, tx, sc)
 	if err != nil {
 		return err
 	}
-	c := coming{sc: sc, plan: plan, until: a.From.Add(a.Within), left: sc.MaxRuns - sc.Runs, group: group}
+	c := coming{sc: sc, plan: plan, until: a.From.Add(a.Within), left: sc.MaxRuns - sc.Runs}
 	if c.passes(a.From) {
 		*q = append(*q, c)
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry"
@@ -14,11 +15,11 @@ import (
 // and tells nobody.
 func putBefore(t *testing.T, st *store.Store, job int64) {
 	t.Helper()
-	const move = `update jobs set ready_at = 1 where id = $1`
+	const move = `update belfry.jobs set ready_at = 1 where id = $1`
 	var err error
 	switch db := st.DB().(type) {
 	case *sqlite.DB:
-		_, err = db.SQL().ExecContext(t.Context(), move, job)
+		_, err = db.SQL().ExecContext(t.Context(), strings.ReplaceAll(move, store.Home, "belfry_"), job)
 	case *postgres.DB:
 		_, err = db.Pool().Exec(t.Context(), move, job)
 	}

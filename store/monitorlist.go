@@ -48,7 +48,7 @@ func (s *Store) CountMonitors(ctx context.Context, f belfry.MonitorFilter) (out 
 		}
 		lines, err := collect(ctx, tx, func(r Rows) (l line, err error) { return l, r.Scan(&l.status, &l.n) }, `
 			select status, count(*)
-			from (select status from monitors where `+w.sql()+` limit `+strconv.Itoa(belfry.CountLimit+1)+`) counted
+			from (select status from belfry.monitors where `+w.sql()+` limit `+strconv.Itoa(belfry.CountLimit+1)+`) counted
 			group by status`, w.args...)
 		for _, l := range lines {
 			out.Statuses[l.status] += l.n
@@ -71,7 +71,7 @@ func (s *Store) Monitors(ctx context.Context, f belfry.MonitorFilter) (p belfry.
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, s.scanMonitor, `
 			select `+monitorColumns+`
-			from monitors m
+			from belfry.monitors m
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)

@@ -53,7 +53,7 @@ func (c *change) withdrawAdded(row monitorRow, reason belfry.Reason, note string
 	}
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
-		from jobs
+		from belfry.jobs
 		where schedule_id = $1 and `+c.s.unleased()+`
 		order by id`+c.sql.SkipLocked("jobs"), row.scheduleID)
 	if err != nil {

@@ -24,8 +24,8 @@ type monitorRow struct {
 }
 
 const monitorColumns = `m.id, m.namespace, m.name, m.generation, m.doc, m.schedule_id, coalesce(m.beat_key, ''), m.state, m.created_at, m.updated_at,
-	coalesce((select s.next_at from schedules s where s.id = m.schedule_id), 0),
-	coalesce((select min(j.due_at) from jobs j where j.schedule_id = m.schedule_id and j.schedule_id > 0 and j.state = 'scheduled'), 0)`
+	coalesce((select s.next_at from belfry.schedules s where s.id = m.schedule_id), 0),
+	coalesce((select min(j.due_at) from belfry.jobs j where j.schedule_id = m.schedule_id and j.schedule_id > 0 and j.state = 'scheduled'), 0)`
 
 func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	var id, generation, created, updated int64
@@ -60,6 +60,8 @@ func (m monitorRow) view() belfry.MonitorView {
 	return v
 }
 
+var errHeartbeat = belfry.InvalidField("heartbeat", "", "cannot be added to a monitor that checks, nor taken away", "delete the monitor and create another")
+
 func noMonitor(namespace, name string) error {
 	return belfry.Errorf(belfry.NotFound, "no monitor %q in namespace %q", name, namespace).WithHint("see: belfry monitor list")
 }
@@ -74,7 +76,7 @@ func (s *Store) monitor(ctx context.Context, tx Tx, namespace, name string, lock
 	}
 	row, found, err := first(ctx, tx, s.scanMonitor, `
 		select `+monitorColumns+`
-		from monitors m
+		from belfry.monitors m
 		where m.namespace = $1 and m.name = $2`+suffix, namespace, name)
 	if err == nil && !found {
 		err = noMonitor(namespace, name)
@@ -129,7 +131,7 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 	}
 	j := belfry.Enroll(m, env, c.now)
 	n, err := c.tx.Exec(c.ctx, `
-		insert into monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, status, state, wake_at, created_at, updated_at)
+		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, status, state, wake_at, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), $9, $10, $11, $12, $12)
 		on conflict (namespace, name) do nothing`, m.ID, m.Namespace, m.Name, string(m.Kind()), joinTags(m.Tags), monitorDoc(m), row.scheduleID, row.beatKey,
 		string(j.State.Status()), text(j.State), micros(j.WakeAt), micros(c.now))
@@ -215,7 +217,7 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 		return row, old, err
 	}
 	if (m.Heartbeat == nil) != (old.Heartbeat == nil) {
-		return row, old, belfry.InvalidField("heartbeat", "", "cannot be added to a monitor that checks, nor taken away", "delete the monitor and create another")
+		return row, old, errHeartbeat
 	}
 	if m.Heartbeat == nil {
 		if _, err := c.updateTask(m.Task()); err != nil {
@@ -228,11 +230,14 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 	if old, err = c.s.monitor(c.ctx, c.tx, m.Namespace, m.Name, true); err != nil {
 		return row, old, err
 	}
+	if err := c.expect("monitor", m.Name, old.Version(), old.UpdatedAt); err != nil {
+		return row, old, err
+	}
 	row = old
 	m.ID, m.Generation, m.CreatedAt, m.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	row.Monitor = m
 	if _, err := c.tx.Exec(c.ctx, `
-		update monitors
+		update belfry.monitors
 		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6
 		where id = $1`, m.ID, string(m.Kind()), joinTags(m.Tags), m.Generation, monitorDoc(m), micros(c.now)); err != nil {
 		return row, old, err
@@ -291,12 +296,15 @@ func (c *change) deleteMonitor(row monitorRow) error {
 	if now.ID != row.ID { // deleted by another, and made anew: what was locked above belongs to that one
 		return noMonitor(row.Namespace, row.Name)
 	}
+	if err := c.expect("monitor", now.Name, now.Version(), now.UpdatedAt); err != nil {
+		return err
+	}
 	if err := c.withdrawAdded(now, belfry.ReasonDeleted, "monitor "+row.Name+" deleted"); err != nil {
 		return err
 	}
 	for _, query := range []string{
-		`update incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
-		`update alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2 where monitor_id = $1 and state = 'pending'`,
+		`update belfry.incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
+		`update belfry.alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2 where monitor_id = $1 and state = 'pending'`,
 	} {
 		if _, err := c.tx.Exec(c.ctx, query, row.ID, micros(c.now)); err != nil {
 			return err
@@ -304,9 +312,9 @@ func (c *change) deleteMonitor(row monitorRow) error {
 	}
 	// Results leave with their hours: to look for them here would take long.
 	for _, query := range []string{
-		`delete from spans where monitor_id = $1`, `delete from rollups where monitor_id = $1`,
-		`delete from page_versions where monitor_id = $1`, `delete from page_texts where monitor_id = $1`,
-		`delete from monitors where id = $1`,
+		`delete from belfry.spans where monitor_id = $1`, `delete from belfry.rollups where monitor_id = $1`,
+		`delete from belfry.page_versions where monitor_id = $1`, `delete from belfry.page_texts where monitor_id = $1`,
+		`delete from belfry.monitors where id = $1`,
 	} {
 		if _, err := c.tx.Exec(c.ctx, query, row.ID); err != nil {
 			return err
@@ -319,7 +327,7 @@ func (c *change) deleteMonitor(row monitorRow) error {
 func (c *change) checkDependents(m belfry.Monitor) error {
 	others, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
 		select `+monitorColumns+`
-		from monitors m
+		from belfry.monitors m
 		where m.namespace = $1 and m.doc like $2
 		order by m.name`, m.Namespace, `%"depends_on":[%"`+m.Name+`"%`)
 	if err != nil {
@@ -363,7 +371,11 @@ func (c *change) applyMonitors(m belfry.Manifest) ([]belfry.Change, error) {
 		if err != nil {
 			return nil, under(fmt.Sprintf("monitors[%d]", i), err)
 		}
-		changes = append(changes, changed("monitor", mon.Namespace, mon.Name, isNew, writtenMonitor(old.Redacted()), writtenMonitor(row.Redacted())))
+		ch := changed("monitor", mon.Namespace, mon.Name, isNew, writtenMonitor(old.Redacted()), writtenMonitor(row.Redacted()))
+		if !isNew {
+			ch = withSecrets(ch, differences(writtenMonitor(old.Monitor), writtenMonitor(row.Monitor)), nil)
+		}
+		changes = append(changes, ch)
 	}
 	return changes, nil
 }

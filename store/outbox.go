@@ -10,6 +10,10 @@ import (
 // takeAlerts bounds a look at the outbox of a channel to those that are due first.
 const takeAlerts = 1000
 
+// takeMessages bounds the messages of a channel that are taken at once: that many
+// tries fit into [belfry.AlertTaken].
+const takeMessages = 3
+
 // TakeAlerts decides about alerts of so many channels at most that are due, and
 // takes the messages that are to be sent now. For [belfry.AlertTaken] no other
 // node takes them.
@@ -17,18 +21,18 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 	err = s.write(ctx, "take alerts", func(c *change) error {
 		out = belfry.TakenAlerts{Now: c.now}
 		// A message under way keeps its channel: what comes later is told later.
-		due, err := collect(ctx, c.tx, func(r Rows) (n taskName, err error) { return n, r.Scan(&n.Namespace, &n.Name) }, `
-			select distinct a.namespace, a.channel
-			from alerts a
-			where a.state = 'pending' and a.due_at <= $1 and not exists (
-				select 1 from alerts b
-				where b.state = 'pending' and b.namespace = a.namespace and b.channel = a.channel and b.taken_until > $1)
-			limit $2 + 0`, micros(c.now), channels)
+		waiting, err := collect(ctx, c.tx, func(r Rows) (w belfry.WaitingChannel, err error) {
+			return w, r.Scan(&w.Namespace, &w.Channel, scanTime{&w.Due}, scanTime{&w.Taken}, &w.Tries)
+		}, `
+			select namespace, channel, min(due_at), max(taken_until), max(tries)
+			from belfry.alerts
+			where state = 'pending'
+			group by namespace, channel`)
 		if err != nil {
 			return err
 		}
-		for _, name := range due {
-			messages, err := c.takeChannel(name, publicURL)
+		for _, w := range belfry.ChooseChannels(waiting, c.now, channels) {
+			messages, err := c.takeChannel(taskName{Namespace: w.Namespace, Name: w.Channel}, publicURL)
 			if err != nil {
 				return err
 			}
@@ -36,10 +40,10 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 		}
 		next, _, err := first(ctx, c.tx, scanInt, `
 			select case when c.until > a.due_at then c.until else a.due_at end
-			from alerts a
+			from belfry.alerts a
 			join (
 				select namespace, channel, max(taken_until) as until
-				from alerts
+				from belfry.alerts
 				where state = 'pending'
 				group by namespace, channel) c on c.namespace = a.namespace and c.channel = a.channel
 			where a.state = 'pending'
@@ -57,14 +61,14 @@ func (c *change) freeAlerts() error {
 	if c.sql.ForUpdate("alerts") != "" {
 		return nil
 	}
-	_, err := c.tx.Exec(c.ctx, `update alerts set taken_until = 0 where state = 'pending' and taken_until > 0`)
+	_, err := c.tx.Exec(c.ctx, `update belfry.alerts set taken_until = 0 where state = 'pending' and taken_until > 0`)
 	return err
 }
 
 func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAlert, error) {
 	channel, found, err := first(c.ctx, c.tx, channels.scan, `
 		select `+documentColumns+`
-		from documents
+		from belfry.documents
 		where noun = 'channel' and namespace = $1 and name = $2`+c.sql.SkipLocked("documents"), name.Namespace, name.Name)
 	if err != nil {
 		return nil, err
@@ -82,7 +86,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 			scanTime{&a.DueAt}, scanTime{&a.EndedAt}, &a.Tries, &a.Message, &p.taken, &p.monitor)
 	}, `
 		select `+alertColumns+`, taken_until, monitor_id
-		from alerts
+		from belfry.alerts
 		where namespace = $1 and channel = $2 and state = 'pending'
 		order by case when due_at <= $4 then 0 else 1 end, id -- or those that wait for long could keep from it what is due
 		limit $3 + 0`, name.Namespace, name.Name, takeAlerts, micros(c.now))
@@ -113,9 +117,9 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 		case d.Send:
 			send = append(send, a)
 		case !d.Until.IsZero():
-			_, err = c.tx.Exec(c.ctx, `update alerts set due_at = $2, reason = $3 where id = $1`, a.ID, micros(d.Until), d.Reason)
+			_, err = c.tx.Exec(c.ctx, `update belfry.alerts set due_at = $2, reason = $3 where id = $1`, a.ID, micros(d.Until), d.Reason)
 		default:
-			if _, err = c.tx.Exec(c.ctx, `update alerts set state = 'suppressed', reason = $2, ended_at = $3 where id = $1`, a.ID, d.Reason, micros(c.now)); err == nil {
+			if _, err = c.tx.Exec(c.ctx, `update belfry.alerts set state = 'suppressed', reason = $2, ended_at = $3 where id = $1`, a.ID, d.Reason, micros(c.now)); err == nil {
 				err = c.remindAgain(a, monitors[a.ID])
 			}
 		}
@@ -134,7 +138,7 @@ func (c *change) withoutChannel(name taskName) error {
 		return err
 	}
 	_, err = c.tx.Exec(c.ctx, `
-		update alerts
+		update belfry.alerts
 		set state = 'suppressed', reason = 'the channel was deleted', ended_at = $3
 		where namespace = $1 and channel = $2 and state = 'pending'`, name.Namespace, name.Name, micros(c.now))
 	return err
@@ -145,12 +149,15 @@ func (c *change) takeMessages(channel belfry.Channel, send []belfry.Alert, publi
 		if len(bundle) == 0 {
 			continue
 		}
+		if len(out) == takeMessages { // they go one after the other, within the time for which they are taken
+			break
+		}
 		t := belfry.TakenAlert{Channel: channel, Message: belfry.Compose(channel, bundle, publicURL, c.now), Tries: bundle[0].Tries}
 		for _, a := range bundle {
 			t.Alerts = append(t.Alerts, a.ID)
 		}
 		if _, err := c.tx.Exec(c.ctx, `
-			update alerts
+			update belfry.alerts
 			set taken_until = $2, message = $3
 			where `+c.sql.In("id", 1), c.sql.List(t.Alerts), micros(c.now.Add(belfry.AlertTaken)), t.Message.Key); err != nil {
 			return nil, err
@@ -196,7 +203,7 @@ func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f
 func (c *change) toldOf(channel belfry.Channel, incident int64) (told belfry.AlertState, err error) {
 	states, err := collect(c.ctx, c.tx, scanString, `
 		select case when state = 'pending' and taken_until <= $4 then '' else state end
-		from alerts
+		from belfry.alerts
 		where incident_id = $1 and channel = $2 and namespace = $3 and type in ('down', 'reminder')
 		order by id`, incident, channel.Name, channel.Namespace, micros(c.now))
 	for _, s := range states {
@@ -242,7 +249,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.
 		final := r.Permanent || giveUp
 		r.Error, _ = belfry.CleanText(r.Error, belfry.MaxCheckMessage)
 		if _, err := c.tx.Exec(ctx, `
-			insert into alert_tries (namespace, channel, message, at, took, alerts, error, final)
+			insert into belfry.alert_tries (namespace, channel, message, at, took, alerts, error, final)
 			values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Channel.Namespace, t.Channel.Name, t.Message.Key, micros(c.now), r.Took.D().Microseconds(),
 			len(t.Alerts), r.Error, bit(r.Error != "" && final)); err != nil {
 			return err
@@ -255,7 +262,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.
 			state, ended = belfry.AlertFailed, micros(c.now)
 		}
 		if _, err := c.tx.Exec(ctx, `
-			update alerts
+			update belfry.alerts
 			set state = $2, reason = $3, due_at = $4, ended_at = $5, tries = tries + 1, taken_until = 0
 			where state = 'pending' and message = $6 and `+c.sql.In("id", 1), c.sql.List(t.Alerts), string(state), r.Error, micros(due), ended, t.Message.Key); err != nil {
 			return err
@@ -278,7 +285,7 @@ func (c *change) remindAll(ids []int64) error {
 		return t, r.Scan(&t.Namespace, &t.Rule, scanDoc{&t.Notice}, &t.monitor)
 	}, `
 		select namespace, rule, notice, monitor_id
-		from alerts
+		from belfry.alerts
 		where type = 'reminder' and `+c.sql.In("id", 1), c.sql.List(ids))
 	if err != nil {
 		return err
@@ -313,7 +320,7 @@ func (c *change) remindAgain(a belfry.Alert, monitor int64) error {
 			// them to be told plans the next for all.
 			waiting, _, err := first(c.ctx, c.tx, scanInt, `
 				select count(*)
-				from alerts
+				from belfry.alerts
 				where incident_id = $1 and channel <> '' and type = 'reminder' and rule = $2 and notice like $3`,
 				a.Notice.Incident, a.Rule, fmt.Sprintf(`%%"count":%d%%`, a.Notice.Count+1))
 			if err != nil || waiting > 0 {

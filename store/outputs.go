@@ -18,7 +18,7 @@ const (
 )
 
 // DeclareOutput announces a file that an attempt is about to leave, and answers
-// a link to send it, or nothing when its bytes are there already. The attempt
+// a link to send it, or nothing when the namespace has sent its bytes already. The attempt
 // has to run: a file that is announced under another lease is another file, and
 // bytes are called by their digest, so nobody can replace those of somebody
 // else. What the attempt's report does not name is forgotten.
@@ -30,50 +30,55 @@ func (s *Store) DeclareOutput(ctx context.Context, session string, ref belfry.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := s.write(ctx, "declare output", func(c *change) error { return c.declareOutput(session, ref, o) }); err != nil {
+	var name string
+	if err := s.write(ctx, "declare output", func(c *change) error {
+		namespace, err := c.declareOutput(session, ref, o)
+		name = bytesName(namespace, o.SHA256)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	// The reference is committed: who removes bytes has begun and is seen, or
 	// will see it.
-	if err := s.notBeingRemoved(ctx, o.SHA256); err != nil {
+	if err := s.notBeingRemoved(ctx, name); err != nil {
 		return nil, err
 	}
-	if there, err := bytes.Has(ctx, o.SHA256, o.Size); err != nil || there {
+	if there, err := bytes.Has(ctx, name, o.Size); err != nil || there {
 		return nil, err
 	}
-	link, err := bytes.SignPut(ctx, o.SHA256, o.Size, outputLink)
+	link, err := bytes.SignPut(ctx, name, o.Size, outputLink)
 	if err != nil {
 		return nil, err
 	}
 	return &link, nil
 }
 
-func (c *change) declareOutput(session string, ref belfry.Ref, o belfry.Output) error {
+func (c *change) declareOutput(session string, ref belfry.Ref, o belfry.Output) (namespace string, err error) {
 	task, err := c.attemptTask(session, ref)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if task.Program == nil {
-		return belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
+		return "", belfry.Errorf(belfry.Conflict, "job %d runs no program", ref.JobID).WithHint("only programs leave files")
 	}
 	type sum struct{ files, size int64 }
 	others, _, err := first(c.ctx, c.tx, func(r Rows) (v sum, err error) { return v, r.Scan(&v.files, &v.size) }, `
 		select count(*), cast(coalesce(sum(size), 0) as bigint)
-		from outputs
+		from belfry.outputs
 		where job_id = $1 and lease = $2 and name <> $3`, ref.JobID, ref.Lease, o.Name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := task.Program.Limits.AddOutput(o, int(others.files), others.size); err != nil {
-		return err
+		return "", err
 	}
 	_, err = c.tx.Exec(c.ctx, `
-		insert into outputs (job_id, lease, name, size, sha256, at)
-		values ($1, $2, $3, $4, $5, $6)
+		insert into belfry.outputs (job_id, lease, name, size, sha256, at, namespace)
+		values ($1, $2, $3, $4, $5, $6, $7)
 		on conflict (job_id, lease, name) do update
 		set size = excluded.size, sha256 = excluded.sha256, at = excluded.at
-		where outputs.confirmed = 0`, ref.JobID, ref.Lease, o.Name, o.Size, o.SHA256, micros(c.now))
-	return err
+		where belfry.outputs.confirmed = 0`, ref.JobID, ref.Lease, o.Name, o.Size, o.SHA256, micros(c.now), task.Namespace)
+	return task.Namespace, err
 }
 
 // attemptTask is the task of an attempt that runs. It locks the job, so that
@@ -101,6 +106,10 @@ func errAttempt(ref belfry.Ref) error {
 // be far away; while they are out of reach a report is believed.
 func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Finish {
 	bytes, err := s.bytes()
+	owners := map[int64]string{} // by job
+	if err == nil {
+		owners, err = s.ownersOfOutputs(ctx, fs)
+	}
 	cloned := false
 	for i := range fs {
 		if fs[i].Sandboxed == nil || len(fs[i].Sandboxed.Outputs) == 0 || len(fs[i].Sandboxed.Outputs) > belfry.MaxOutputs {
@@ -114,8 +123,8 @@ func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Fi
 		for _, o := range fs[i].Sandboxed.Outputs {
 			there := false
 			var fault error
-			if err == nil && belfry.IsDigest(o.SHA256) {
-				there, fault = bytes.Has(ctx, o.SHA256, o.Size)
+			if owner := owners[fs[i].JobID]; err == nil && owner != "" && belfry.IsDigest(o.SHA256) {
+				there, fault = bytes.Has(ctx, bytesName(owner, o.SHA256), o.Size)
 			}
 			if there || fault != nil {
 				said.Outputs = append(said.Outputs, o)
@@ -133,18 +142,46 @@ func (s *Store) withOutputs(ctx context.Context, fs []belfry.Finish) []belfry.Fi
 
 const shownMissing = 32
 
+// ownersOfOutputs answers whose files jobs have announced that reports are
+// about. A job that announced none is left out, and keeps none.
+func (s *Store) ownersOfOutputs(ctx context.Context, fs []belfry.Finish) (map[int64]string, error) {
+	var jobs []int64
+	for _, f := range fs {
+		if f.Sandboxed != nil && len(f.Sandboxed.Outputs) > 0 {
+			jobs = append(jobs, f.JobID)
+		}
+	}
+	owners := map[int64]string{}
+	if len(jobs) == 0 {
+		return owners, nil
+	}
+	type owned struct {
+		job       int64
+		namespace string
+	}
+	err := s.db.Read(ctx, func(tx Tx) error {
+		rows, err := collect(ctx, tx, func(r Rows) (o owned, err error) { return o, r.Scan(&o.job, &o.namespace) },
+			`select distinct job_id, namespace from belfry.outputs where `+s.sql.In("job_id", 1), s.sql.List(unique(jobs)))
+		for _, o := range rows {
+			owners[o.job] = o.namespace
+		}
+		return err
+	})
+	return owners, err
+}
+
 // confirmOutputs keeps the announced files that a report names, and forgets the
 // others.
 func (c *change) confirmOutputs(f belfry.Finish) error {
 	for _, o := range f.Sandboxed.Outputs {
 		if _, err := c.tx.Exec(c.ctx, `
-			update outputs
+			update belfry.outputs
 			set confirmed = 1
 			where job_id = $1 and lease = $2 and name = $3 and size = $4 and sha256 = $5`, f.JobID, f.Lease, o.Name, o.Size, o.SHA256); err != nil {
 			return err
 		}
 	}
-	_, err := c.tx.Exec(c.ctx, `delete from outputs where job_id = $1 and lease = $2 and confirmed = 0`, f.JobID, f.Lease)
+	_, err := c.tx.Exec(c.ctx, `delete from belfry.outputs where job_id = $1 and lease = $2 and confirmed = 0`, f.JobID, f.Lease)
 	return err
 }
 
@@ -158,7 +195,7 @@ func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all [
 			return o, r.Scan(&o.JobID, &o.Lease, &o.Name, &o.Size, &o.SHA256, scanTime{&o.At})
 		}, `
 			select job_id, lease, name, size, sha256, at
-			from outputs
+			from belfry.outputs
 			where job_id = $1 and confirmed = 1
 			order by lease, name`, job)
 		return err
@@ -182,7 +219,11 @@ func (s *Store) OutputLink(ctx context.Context, namespace string, job int64, nam
 	}
 	for _, o := range slices.Backward(all) {
 		if o.Name == name && (lease == 0 || o.Lease == lease) {
-			return bytes.SignGet(ctx, o.SHA256, outputLink)
+			owners, err := s.ownersOfOutputs(ctx, []belfry.Finish{{Ref: belfry.Ref{JobID: job}, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{o.Output}}}})
+			if err != nil {
+				return link, err
+			}
+			return bytes.SignGet(ctx, bytesName(owners[job], o.SHA256), outputLink)
 		}
 	}
 	return link, belfry.Errorf(belfry.NotFound, "job %d left no file %q", job, name).WithHint("see: belfry job outputs %d", job)

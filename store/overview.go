@@ -50,8 +50,8 @@ func (s *Store) overviewRunning(ctx context.Context, tx Tx, namespace string, o 
 	w := &where{}
 	w.namespace("namespace", namespace)
 	running, err := collect(ctx, tx, scanJob, selectLeased+`
-		from (select * from running order by job_id limit `+strconv.Itoa(overviewLeases)+`) as running
-		join jobs on id = job_id
+		from (select * from belfry.running order by job_id limit `+strconv.Itoa(overviewLeases)+`) as running
+		join belfry.jobs on id = job_id
 		where `+w.sql(), w.args...)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 		return f, err
 	}, `
 		select id, namespace, task, schedule, reason, error, attempt, finished_at
-		from (select * from jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(lookFirst)+`) as latest
+		from (select * from belfry.jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(lookFirst)+`) as latest
 		where `+w.sql()+`
 		order by finished_at desc, id desc
 		limit `+strconv.Itoa(overviewRows), w.args...)
@@ -95,7 +95,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 	q := &where{}
 	q.namespace("namespace", namespace)
 	q.and("minute >= ?", minuteOf(o.Now.Add(-oneDay)))
-	o.Failures, _, err = first(ctx, tx, scanInt, `select cast(coalesce(sum(failed), 0) as bigint) from job_minutes where `+q.sql(), q.args...)
+	o.Failures, _, err = first(ctx, tx, scanInt, `select cast(coalesce(sum(failed), 0) as bigint) from belfry.job_minutes where `+q.sql(), q.args...)
 	if err != nil {
 		return err
 	}
@@ -106,14 +106,14 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 // overviewQueues looks at the first in line of each queue. Queues belong to no
 // namespace, so neither does what is ready in them.
 func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
-	queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by name limit `+strconv.Itoa(overviewQueues))
+	queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by name limit `+strconv.Itoa(overviewQueues))
 	if err != nil {
 		return err
 	}
 	w := &where{}
 	w.and("minute >= ?", minuteOf(o.Now)-6)
 	w.namespace("namespace", namespace)
-	recent, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from job_minutes where `+w.sql(), w.args...)
+	recent, err := collect(ctx, tx, scanMinute, `select `+minuteColumns+` from belfry.job_minutes where `+w.sql(), w.args...)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 		return n, r.Scan(&n.Namespace, &n.Schedule, scanTime{&n.NextAt})
 	}, `
 		select namespace, name, next_at
-		from (select namespace, name, next_at from schedules where next_at > 0 order by next_at limit `+strconv.Itoa(lookFirst)+`) as soon
+		from (select namespace, name, next_at from belfry.schedules where next_at > 0 order by next_at limit `+strconv.Itoa(lookFirst)+`) as soon
 		where `+w.sql()+`
 		order by next_at, name
 		limit `+strconv.Itoa(overviewRows), w.args...)

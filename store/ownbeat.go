@@ -36,8 +36,8 @@ func (s *Store) RunningPrograms(ctx context.Context, session string, refs []belf
 	err := s.db.Read(ctx, func(tx Tx) (err error) {
 		rows, err = collect(ctx, tx, func(r Rows) (v row, err error) { return v, r.Scan(&v.ref.JobID, &v.ref.Lease, &v.namespace) }, `
 			select l.job_id, l.number, j.namespace
-			from leases l
-			join jobs j on j.id = l.job_id
+			from belfry.leases l
+			join belfry.jobs j on j.id = l.job_id
 			where `+s.sql.In("l.job_id", 1)+` and `+s.sql.Among("j.id", 1)+` and l.session = $2 and l.cancel_at = 0 and j.kind = $3`,
 			s.sql.List(ids), session, string(belfry.KindProgram))
 		return err
@@ -62,7 +62,7 @@ func ownLease(ctx context.Context, tx Tx, session string, ref belfry.Ref) (ownHe
 		return h, r.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &h.beat)
 	}, `
 		select job_id, number, claimed_at, deadline_at, cancel_at, coalesce(beat, -1)
-		from leases
+		from belfry.leases
 		where job_id = $1 and number = $2 and session = $3`, ref.JobID, ref.Lease, session)
 	if err == nil && !found {
 		err = errAttempt(ref)
@@ -110,7 +110,7 @@ func (s *Store) BeatAttempt(ctx context.Context, session string, ref belfry.Ref,
 				return err
 			}
 		}
-		_, err = c.tx.Exec(ctx, `update leases set beat = $3 where job_id = $1 and number = $2`, ref.JobID, ref.Lease, seq)
+		_, err = c.tx.Exec(ctx, `update belfry.leases set beat = $3 where job_id = $1 and number = $2`, ref.JobID, ref.Lease, seq)
 		return err
 	})
 	return out, err
@@ -161,7 +161,7 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Fini
 		return c.reportedBefore(session, f, digest, &out)
 	})
 	if err == nil && out.Stale {
-		s.tellStale(session, []belfry.Finished{out})
+		s.tellStale(session, []belfry.Finish{f}, []belfry.Finished{out})
 	}
 	if err == nil && once {
 		// Apart, because sessions are locked before jobs. If it fails the session
@@ -177,13 +177,13 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Fini
 // was there for it alone.
 func (c *change) reported(session string, ref belfry.Ref, digest string, state belfry.JobState) (once bool, err error) {
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into attempt_details (job_id, lease, at, finish, state)
+		insert into belfry.attempt_details (job_id, lease, at, finish, state)
 		values ($1, $2, $3, $4, $5)
 		on conflict (job_id, lease) do update
 		set finish = excluded.finish, state = excluded.state`, ref.JobID, ref.Lease, micros(c.now), session+" "+digest, string(state)); err != nil {
 		return false, err
 	}
-	w, _, err := first(c.ctx, c.tx, c.s.scanSession, `select `+sessionColumns+` from sessions where id = $1`, session)
+	w, _, err := first(c.ctx, c.tx, c.s.scanSession, `select `+sessionColumns+` from belfry.sessions where id = $1`, session)
 	return w.Once, err
 }
 
@@ -191,7 +191,7 @@ func (c *change) reportedBefore(session string, f belfry.Finish, digest string, 
 	type report struct{ finish, state string }
 	was, found, err := first(c.ctx, c.tx, func(r Rows) (v report, err error) { return v, r.Scan(&v.finish, &v.state) }, `
 		select finish, state
-		from attempt_details
+		from belfry.attempt_details
 		where job_id = $1 and lease = $2 and finish <> ''`, f.JobID, f.Lease)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (c *change) noteLate(session string, f belfry.Finish) error {
 	name, note := fmt.Sprint(f.JobID), fmt.Sprintf("%s under lease %d, which was lost, by session %s", f.Outcome, f.Lease, session)
 	_, noted, err := first(c.ctx, c.tx, scanInt, `
 		select seq
-		from audit
+		from belfry.audit
 		where noun = 'job' and name = $1 and action = $2 and note = $3
 		limit 1`, name, action, note)
 	if err != nil || noted {
@@ -249,5 +249,5 @@ func (s *Store) ArtifactLink(ctx context.Context, session string, ref belfry.Ref
 	if err != nil {
 		return link, err
 	}
-	return bytes.SignGet(ctx, task.Program.SHA256, outputLink)
+	return bytes.SignGet(ctx, bytesName(task.Namespace, task.Program.SHA256), outputLink)
 }

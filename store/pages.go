@@ -15,7 +15,7 @@ import (
 // writeVersion keeps a new text of a page, and drops the text of the oldest
 // ones beyond what is kept. Their rows stay.
 func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry.PageSeen) error {
-	last, _, err := first(c.ctx, c.tx, scanInt, `select coalesce(max(seq), 0) from page_versions where monitor_id = $1`, row.ID)
+	last, _, err := first(c.ctx, c.tx, scanInt, `select coalesce(max(seq), 0) from belfry.page_versions where monitor_id = $1`, row.ID)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry
 		v.At = c.now
 	}
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into page_versions (monitor_id, seq, digest, at, doc)
+		insert into belfry.page_versions (monitor_id, seq, digest, at, doc)
 		values ($1, $2, $3, $4, $5)`, row.ID, v.Seq, v.Digest, micros(v.At), text(v)); err != nil {
 		return err
 	}
@@ -33,16 +33,16 @@ func (c *change) writeVersion(row monitorRow, v belfry.PageVersion, seen *belfry
 		return err
 	}
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into page_texts (monitor_id, digest, text)
+		insert into belfry.page_texts (monitor_id, digest, text)
 		values ($1, $2, $3)
 		on conflict (monitor_id, digest) do nothing`, row.ID, v.Digest, packed); err != nil {
 		return err
 	}
 	// The newest stay, and what others are compared with.
 	_, err = c.tx.Exec(c.ctx, `
-		delete from page_texts
+		delete from belfry.page_texts
 		where monitor_id = $1 and digest <> $2 and digest not in (
-			select digest from page_versions where monitor_id = $1 and seq > $3)`, row.ID, row.state.Baseline, v.Seq-int64(row.Check.Page.KeepVersions))
+			select digest from belfry.page_versions where monitor_id = $1 and seq > $3)`, row.ID, row.state.Baseline, v.Seq-int64(row.Check.Page.KeepVersions))
 	return err
 }
 
@@ -71,7 +71,7 @@ func (c *change) showChange(row monitorRow, j belfry.Judgement, o *belfry.Observ
 func (s *Store) pageText(ctx context.Context, tx Tx, monitor int64, digest string) (string, error) {
 	packed, kept, err := first(ctx, tx, func(r Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
 		select text
-		from page_texts
+		from belfry.page_texts
 		where monitor_id = $1 and digest = $2`, monitor, digest)
 	if err != nil || !kept {
 		return "", err
@@ -129,8 +129,8 @@ func (s *Store) PageVersions(ctx context.Context, f belfry.VersionFilter) (p bel
 			v.Pruned, v.Baseline = kept == 0, v.Digest == row.state.Baseline
 			return v, err
 		}, `
-			select v.doc, (select count(*) from page_texts t where t.monitor_id = v.monitor_id and t.digest = v.digest)
-			from page_versions v
+			select v.doc, (select count(*) from belfry.page_texts t where t.monitor_id = v.monitor_id and t.digest = v.digest)
+			from belfry.page_versions v
 			where `+w.sql()+`
 			order by v.seq desc
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -164,7 +164,7 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 	}
 	v, found, err := first(ctx, tx, func(r Rows) (v belfry.PageVersion, err error) { return v, r.Scan(scanDoc{&v}) }, `
 		select doc
-		from page_versions
+		from belfry.page_versions
 		where monitor_id = $1 and `+cond+`
 		order by seq desc
 		limit 1`, row.ID, arg)
@@ -177,7 +177,7 @@ func (s *Store) pageVersion(ctx context.Context, tx Tx, row monitorRow, seq int6
 	v.Baseline = v.Digest == row.state.Baseline
 	packed, kept, err := first(ctx, tx, func(r Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
 		select text
-		from page_texts
+		from belfry.page_texts
 		where monitor_id = $1 and digest = $2`, row.ID, v.Digest)
 	if err != nil {
 		return v, err
@@ -204,7 +204,7 @@ func (s *Store) AcceptPage(ctx context.Context, namespace, monitor string, seq i
 		}
 		kept := v
 		kept.AcceptedBy, kept.AcceptedAt, kept.Text = belfry.ActorOf(ctx), c.now, ""
-		if _, err := c.tx.Exec(ctx, `update page_versions set doc = $3 where monitor_id = $1 and seq = $2`, row.ID, v.Seq, text(kept)); err != nil {
+		if _, err := c.tx.Exec(ctx, `update belfry.page_versions set doc = $3 where monitor_id = $1 and seq = $2`, row.ID, v.Seq, text(kept)); err != nil {
 			return err
 		}
 		v.AcceptedBy, v.AcceptedAt, v.Baseline = kept.AcceptedBy, kept.AcceptedAt, true

@@ -20,15 +20,15 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 		queues, err := collect(ctx, c.tx, scanString, `
 			with due as materialized (
 				select id, due_at
-				from jobs
+				from belfry.jobs
 				where state = 'scheduled' and due_at > $3 and due_at <= $1
 				order by due_at
 				limit $2 + 0`+s.sql.SkipLocked("jobs")+`),
 			placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
-			update jobs
+			update belfry.jobs
 			set state = 'ready', ready_at = $1 + place - 1 -- what was due first goes first
 			from placed
-			where jobs.id = placed.id
+			where belfry.jobs.id = placed.id
 			returning case when kind = 'cycle' then '' else queue end`, micros(c.now), promoteBatch, from.after)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (s *Store) Promote(ctx context.Context) (out belfry.Promoted, err error) {
 			c.wake(topicJobs) // for claims that wait for several queues
 		}
 		begun = time.Now()
-		next, _, err := first(ctx, c.tx, scanInt, `select due_at from jobs where state = 'scheduled' and due_at > $1 order by due_at limit 1`, from.after)
+		next, _, err := first(ctx, c.tx, scanInt, `select due_at from belfry.jobs where state = 'scheduled' and due_at > $1 order by due_at limit 1`, from.after)
 		out.NextAt = instant(next)
 		from.took += time.Since(begun)
 		c.looked(&s.delayed, from, next)

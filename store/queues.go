@@ -19,7 +19,7 @@ func (s *Store) queue(ctx context.Context, tx Tx, name string) (belfry.Queue, er
 }
 
 func (s *Store) queueWith(ctx context.Context, tx Tx, name, suffix string) (belfry.Queue, error) {
-	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from queues where name = $1`+suffix, name)
+	q, found, err := first(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues where name = $1`+suffix, name)
 	if err == nil && !found {
 		err = belfry.Errorf(belfry.NotFound, "no queue %q", name).WithHint("see: belfry queue list")
 	}
@@ -40,9 +40,43 @@ func (c *change) holdQueue(field, name string) error {
 func (c *change) queueFor(field, name, suffix string) error {
 	_, err := c.s.queueWith(c.ctx, c.tx, name, suffix)
 	if belfry.CodeOf(err) == belfry.NotFound {
-		return belfry.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name)
+		return unknownQueue(field, name)
 	}
 	return err
+}
+
+func unknownQueue(field, name string) error {
+	return belfry.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name+", or SaveQueue of the store")
+}
+
+// EnsureQueues makes those of some queues that are missing, with the defaults,
+// and leaves the others as they are.
+func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
+	return s.write(ctx, "ensure queues", func(c *change) error {
+		for _, name := range names {
+			q := belfry.Queue{Name: name}.WithDefaults()
+			if err := q.Validate(); err != nil {
+				return err
+			}
+			q.CreatedAt, q.UpdatedAt = c.now, c.now
+			n, err := c.insertQueue(q)
+			if err == nil && n > 0 {
+				err = c.audit("create", "queue", "", q.Name, "", nil, q)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// insertQueue makes a queue if there is none of its name.
+func (c *change) insertQueue(q belfry.Queue) (int64, error) {
+	return c.tx.Exec(c.ctx, `
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $6)
+		on conflict (name) do nothing`, q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, micros(c.now))
 }
 
 // Prepare gives a new database its first queues, takes up what an earlier life of
@@ -54,11 +88,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 	}
 	return s.write(ctx, "prepare", func(c *change) error {
 		for _, q := range belfry.FirstQueues() {
-			_, err := c.tx.Exec(ctx, `
-				insert into queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
-				values ($1, $2, $3, $4, $5, $6, $6)
-				on conflict (name) do nothing`, q.Name, q.Description, q.Priority, q.Concurrency, q.GlobalLimit, micros(c.now))
-			if err != nil {
+			if _, err := c.insertQueue(q); err != nil {
 				return err
 			}
 		}
@@ -90,7 +120,7 @@ func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
 		return old, false, nil
 	}
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
+		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $6)
 		on conflict (name) do update
 		set description = excluded.description, priority = excluded.priority, concurrency = excluded.concurrency,
@@ -122,7 +152,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 		if err := c.unusedQueue(name); err != nil {
 			return err
 		}
-		if _, err := c.tx.Exec(ctx, `delete from queues where name = $1`, name); err != nil {
+		if _, err := c.tx.Exec(ctx, `delete from belfry.queues where name = $1`, name); err != nil {
 			return err
 		}
 		return c.audit("delete", "queue", "", name, "", q, nil)
@@ -130,14 +160,14 @@ func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 }
 
 func (c *change) unusedQueue(name string) error {
-	task, used, err := first(c.ctx, c.tx, scanString, `select name from tasks where queue = $1 limit 1`, name)
+	task, used, err := first(c.ctx, c.tx, scanString, `select name from belfry.tasks where queue = $1 limit 1`, name)
 	if err != nil {
 		return err
 	}
 	if used {
 		return belfry.Errorf(belfry.Conflict, "task %q uses queue %q", task, name).WithHint("move the task to another queue first")
 	}
-	id, used, err := first(c.ctx, c.tx, scanInt, `select id from jobs where queue = $1 limit 1`, name)
+	id, used, err := first(c.ctx, c.tx, scanInt, `select id from belfry.jobs where queue = $1 limit 1`, name)
 	if err == nil && used {
 		err = belfry.Errorf(belfry.Conflict, "job %d is in queue %q", id, name).WithHint("let its jobs end, or cancel them")
 	}
@@ -161,7 +191,7 @@ func (s *Store) Queue(ctx context.Context, name string) (q belfry.QueueStats, er
 func (s *Store) Queues(ctx context.Context) (all []belfry.QueueStats, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all = []belfry.QueueStats{}
-		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
+		queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by priority desc, name`)
 		if err != nil {
 			return err
 		}
@@ -190,10 +220,10 @@ func (s *Store) queueStats(ctx context.Context, tx Tx, q belfry.Queue) (belfry.Q
 			from (select due_at%s order by priority desc, ready_at, id limit %[2]d) as bounded) as ready
 		cross join (
 			select count(*) as jobs
-			from (select 1 from jobs where queue = $1 and state = 'scheduled' limit %[2]d) as bounded) as scheduled
+			from (select 1 from belfry.jobs where queue = $1 and state = 'scheduled' limit %[2]d) as bounded) as scheduled
 		cross join (
 			select count(*) as jobs
-			from (select 1 from running where (select queue from jobs where id = job_id) = $1 limit %[2]d) as bounded) as running`,
+			from (select 1 from belfry.running where (select queue from belfry.jobs where id = job_id) = $1 limit %[2]d) as bounded) as running`,
 		s.readyIn(), belfry.CountLimit+1), q.Name)
 	stats.Queue = q
 	return stats, err
@@ -228,7 +258,7 @@ func (s *Store) setPause(ctx context.Context, name, action, reason string) (q be
 			q.PausedAt, q.PausedBy, q.PausedReason = c.now, belfry.ActorOf(ctx), reason
 		}
 		if _, err := c.tx.Exec(ctx, `
-			update queues
+			update belfry.queues
 			set paused_at = $2, paused_by = $3, paused_reason = $4
 			where name = $1`, name, micros(q.PausedAt), q.PausedBy, q.PausedReason); err != nil {
 			return err

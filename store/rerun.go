@@ -31,7 +31,7 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 			return nil
 		}
 		out.Job.RerunOf = id
-		if _, err := c.tx.Exec(ctx, `insert into reruns (job_id, of_id, at) values ($1, $2, $3)`, out.Job.ID, id, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `insert into belfry.reruns (job_id, of_id, at) values ($1, $2, $3)`, out.Job.ID, id, micros(c.now)); err != nil {
 			return err
 		}
 		return c.audit("rerun", "job", old.Namespace, fmt.Sprint(id), r.Note, nil, []int64{out.Job.ID})
@@ -41,9 +41,9 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 
 // addReruns says which job another was made from, and which were made from it.
 func addReruns(ctx context.Context, tx Tx, j *belfry.Job) (err error) {
-	if j.RerunOf, _, err = first(ctx, tx, scanInt, `select of_id from reruns where job_id = $1`, j.ID); err != nil {
+	if j.RerunOf, _, err = first(ctx, tx, scanInt, `select of_id from belfry.reruns where job_id = $1`, j.ID); err != nil {
 		return err
 	}
-	j.Reruns, err = collect(ctx, tx, scanInt, `select job_id from reruns where of_id = $1 order by job_id desc limit 10`, j.ID)
+	j.Reruns, err = collect(ctx, tx, scanInt, `select job_id from belfry.reruns where of_id = $1 order by job_id desc limit 10`, j.ID)
 	return err
 }

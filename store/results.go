@@ -66,7 +66,7 @@ func (c *change) writeResults(rows []resultRow) error {
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into results (`+resultColumns+`)
+		insert into belfry.results (`+resultColumns+`)
 		select `+resultColumns+`
 		from `+from+`
 		where true
@@ -144,7 +144,7 @@ const hoursAtOnce = 24
 func (s *Store) resultsOf(ctx context.Context, tx Tx, w *where, from, to int64, order string, limit int) ([]belfry.CheckResult, error) {
 	return collect(ctx, tx, scanResult, `
 		select `+resultColumns+`
-		from results r
+		from belfry.results r
 		where `+w.sql()+` and `+s.sql.In("r.hour", len(w.args)+1)+`
 		order by r.at `+order+`
 		limit `+strconv.Itoa(limit), append(w.args[:len(w.args):len(w.args)], s.sql.List(hoursFrom(from, to)))...)

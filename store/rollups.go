@@ -76,7 +76,7 @@ func (s *Store) rolled(ctx context.Context, tx Tx) (r rolled, err error) {
 		var hour, day, oldest int64
 		err = rows.Scan(&hour, &day, &oldest)
 		return rolled{time.Unix(hour*3600, 0).UTC(), time.Unix(day*86400, 0).UTC(), time.Unix(oldest*3600, 0).UTC()}, err
-	}, `select hour, day, coalesce((select hour from results order by hour limit 1), 0) from rolled`)
+	}, `select hour, day, coalesce((select hour from belfry.results order by hour limit 1), 0) from belfry.rolled`)
 	return r, err
 }
 
@@ -130,10 +130,10 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 func (s *Store) rollAgain(ctx context.Context) error {
 	return s.write(ctx, "roll up again", func(c *change) error {
 		hour := c.now.Add(-time.Hour - rollGrace).Truncate(time.Hour)
-		if _, err := c.tx.Exec(ctx, `update rolled set hour = $1, day = $2 where hour > $3`, hourOf(hour), hour.Unix()/86400, hourOf(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `update belfry.rolled set hour = $1, day = $2 where hour > $3`, hourOf(hour), hour.Unix()/86400, hourOf(c.now)); err != nil {
 			return err
 		}
-		_, err := c.tx.Exec(ctx, `update rolled_jobs set minute = $1, after = 0 where minute > $2`, minuteOf(c.now.Add(-jobGrace)), minuteOf(c.now))
+		_, err := c.tx.Exec(ctx, `update belfry.rolled_jobs set minute = $1, after = 0 where minute > $2`, minuteOf(c.now.Add(-jobGrace)), minuteOf(c.now))
 		return err
 	})
 }
@@ -145,7 +145,7 @@ func (s *Store) rollHour(ctx context.Context, at rolled) error {
 		rows = nil
 		res, err := tx.Query(ctx, `
 			select monitor_id, outcome, latency, starved
-			from results
+			from belfry.results
 			where hour = $1
 			order by monitor_id`, hourOf(at.hour))
 		if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) rollDay(ctx context.Context, at rolled) error {
 		rows = nil
 		hours, err := collect(ctx, tx, scanRollup, `
 			select `+rollupColumns+`
-			from rollups
+			from belfry.rollups
 			where span = 3600 and at >= $1 and at < $2
 			order by monitor_id, at`, micros(at.day), micros(at.day.Add(oneDay)))
 		if err != nil {
@@ -218,7 +218,7 @@ func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, from, to rol
 				return err
 			}
 			// Another node may have been here meanwhile, and gone further.
-			_, err := c.tx.Exec(ctx, `update rolled set hour = $1, day = $2 where hour <= $1 and day <= $2`, hourOf(to.hour), to.day.Unix()/86400)
+			_, err := c.tx.Exec(ctx, `update belfry.rolled set hour = $1, day = $2 where hour <= $1 and day <= $2`, hourOf(to.hour), to.day.Unix()/86400)
 			return err
 		})
 		if err != nil || len(rows) == 0 {
@@ -233,7 +233,7 @@ func (c *change) writeRollups(rows []rollupRow) error {
 	}
 	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		insert into rollups (`+rollupColumns+`)
+		insert into belfry.rollups (`+rollupColumns+`)
 		select `+rollupColumns+`
 		from `+from+`
 		where true
@@ -250,7 +250,7 @@ func (s *Store) rollupsOf(ctx context.Context, tx Tx, monitors []int64, span tim
 	}
 	return collect(ctx, tx, scanRollup, `
 		select `+rollupColumns+`
-		from rollups
+		from belfry.rollups
 		where `+s.sql.In("monitor_id", 1)+` and span = $2 and at >= $3 and at < $4`,
 		s.sql.List(monitors), int64(span/time.Second), micros(from), micros(to))
 }
@@ -275,7 +275,7 @@ func (s *Store) rawOf(ctx context.Context, tx Tx, monitors []int64, step time.Du
 				return v, r.Scan(&v.monitor, scanTime{&v.at}, (*string)(&v.outcome), &v.latency, &v.starved)
 			}, `
 				select monitor_id, at, outcome, latency, starved
-				from results
+				from belfry.results
 				where `+s.sql.In("hour", 1)+` and `+s.sql.In("monitor_id", 2)+` and at >= $3 and at < $4
 				limit `+strconv.Itoa(rawLimit), s.sql.List(hoursFrom(hour, min(hour+span-1, hourOf(to)))), s.sql.List(some), micros(from), micros(to))
 			if err != nil {

@@ -86,10 +86,10 @@ func scheduleWalkOf(ctx context.Context, tx Tx, f belfry.ScheduleFilter) (w sche
 	w.args = q.args
 	if w.order != "name" { // so that the index by task is not asked, and the order is that of another
 		if f.Task != "" {
-			w.rest = append(w.rest, term{"+task_id in (select id from tasks where name = ?)", f.Task})
+			w.rest = append(w.rest, term{"+task_id in (select id from belfry.tasks where name = ?)", f.Task})
 		}
 		if f.Tag != "" {
-			w.rest = append(w.rest, term{"+task_id in (select id from tasks where replace(tags, ?, '') <> tags)", "," + f.Tag + ","})
+			w.rest = append(w.rest, term{"+task_id in (select id from belfry.tasks where replace(tags, ?, '') <> tags)", "," + f.Tag + ","})
 		}
 	}
 	if f.State == belfry.ScheduleActive {
@@ -118,7 +118,7 @@ func tasksOfSchedules(ctx context.Context, tx Tx, f belfry.ScheduleFilter) ([]sc
 	}
 	return collect(ctx, tx, func(r Rows) (t scheduledTask, err error) { return t, r.Scan(&t.id, &t.namespace) }, `
 		select id, namespace
-		from tasks
+		from belfry.tasks
 		where `+w.sql()+`
 		order by namespace, name
 		limit `+strconv.Itoa(maxTasksOfWalk+1), w.args...)
@@ -170,7 +170,7 @@ func (w scheduleWalk) page(ctx context.Context, tx Tx, after []string, limit, lo
 func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) string {
 	parts := make([]string, len(w.parts))
 	for i, part := range w.parts {
-		parts[i] = `select ` + columns + ` from schedules s where ` + strings.Join(append([]string{part}, conds...), " and ") + ` order by ` + w.order + ` limit `
+		parts[i] = `select ` + columns + ` from belfry.schedules s where ` + strings.Join(append([]string{part}, conds...), " and ") + ` order by ` + w.order + ` limit `
 	}
 	if len(parts) == 1 {
 		return parts[0] + limit

@@ -53,7 +53,7 @@ func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, loc
 	}
 	row, found, err := first(ctx, tx, scanSchedule, `
 		select `+scheduleColumns+`
-		from schedules s
+		from belfry.schedules s
 		where s.namespace = $1 and s.name = $2`+suffix, namespace, name)
 	if err == nil && !found {
 		err = noSchedule(namespace, name)
@@ -94,7 +94,7 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	}
 	begun(&sc, belfry.Begin(sc, plan, belfry.Facts{}, c.now))
 	n, err := c.tx.Exec(c.ctx, `
-		insert into schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at)
+		insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
 		on conflict (namespace, name) do nothing`,
 		sc.ID, sc.Namespace, sc.Name, task.ID, scheduleDoc(sc), string(sc.State), sc.Generation,
@@ -131,9 +131,13 @@ func (c *change) taskOf(sc belfry.Schedule) (belfry.Task, error) {
 	}
 	t, err := c.lockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
 	if belfry.CodeOf(err) == belfry.NotFound {
-		return t, belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
+		return t, noTaskOf(sc)
 	}
 	return t, err
+}
+
+func noTaskOf(sc belfry.Schedule) error {
+	return belfry.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
 }
 
 // UpdateSchedule replaces a schedule. What is due under the old rules fires
@@ -159,6 +163,11 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 	if scheduleDoc(old.Schedule) == scheduleDoc(sc) {
 		return old.Schedule, nil
 	}
+	if _, owned := belfry.OwnerOf(sc.Name); !owned { // else it is the monitor that is edited
+		if err := c.expect("schedule", sc.Name, old.Version(), old.UpdatedAt); err != nil {
+			return sc, err
+		}
+	}
 	if err := checkSchedule(sc, c.asOf(sc, old.Schedule)); err != nil {
 		return sc, err
 	}
@@ -178,7 +187,7 @@ func (c *change) updateSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		sc.Generation++
 	}
 	if _, err := c.tx.Exec(c.ctx, `
-		update schedules
+		update belfry.schedules
 		set task_id = $2, doc = $3, generation = $4, updated_at = $5
 		where id = $1`, sc.ID, task.ID, scheduleDoc(sc), sc.Generation, micros(c.now)); err != nil {
 		return sc, err
@@ -263,6 +272,9 @@ func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) erro
 	}
 	return s.write(ctx, "delete schedule", func(c *change) error {
 		row, err := s.schedule(ctx, c.tx, namespace, name, true)
+		if err == nil {
+			err = c.expect("schedule", name, row.Version(), row.UpdatedAt)
+		}
 		if err != nil {
 			return err
 		}
@@ -271,7 +283,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) erro
 }
 
 func (c *change) deleteSchedule(row scheduleRow) error {
-	if _, err := c.tx.Exec(c.ctx, `delete from schedules where id = $1`, row.ID); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.schedules where id = $1`, row.ID); err != nil {
 		return err
 	}
 	if err := c.withdrawOf(row, belfry.ReasonDeleted, "schedule "+row.Name+" deleted"); err != nil {
@@ -332,7 +344,7 @@ func laterOf(a, b time.Time) time.Time {
 
 func (c *change) savePause(sc belfry.Schedule) error {
 	_, err := c.tx.Exec(c.ctx, `
-		update schedules
+		update belfry.schedules
 		set state = $2, generation = $3, next_at = $4, high_water = $5, paused_at = $6, paused_by = $7, paused_reason = $8
 		where id = $1`, sc.ID, string(sc.State), sc.Generation, micros(sc.NextAt), micros(sc.HighWater),
 		micros(sc.PausedAt), sc.PausedBy, sc.PausedReason)
@@ -396,7 +408,7 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 		}
 		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = belfry.TriggerManual, row.Name, row.ID, row.Generation
 		j = ins[0].Job
-		if _, err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
+		if err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
 			return err
 		}
 		return c.audit("trigger", "schedule", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
@@ -439,7 +451,7 @@ func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p b
 		}
 		all, err := collect(ctx, tx, scanOccurrence, `
 			select `+occurrenceColumns+`
-			from occurrences
+			from belfry.occurrences
 			where `+w.sql()+`
 			order by nominal desc
 			limit `+strconv.Itoa(limit+1), w.args...)

@@ -57,21 +57,21 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 		for _, q := range []*where{w.narrow, w.all} {
 			q.span(key, f.ID, after, before)
 			switch {
-			case keys == "running":
+			case keys == "belfry.running":
 				q.equals("session", f.Session)
 			case scheduleID > 0:
 				q.and("schedule_id = ?", scheduleID)
 				q.conds = append(q.conds, "schedule_id > 0") // or the partial index is not taken
-			case keys == "jobs_done" && slices.Equal(states, []belfry.JobState{belfry.JobFailed}):
+			case keys == "belfry.jobs_done" && slices.Equal(states, []belfry.JobState{belfry.JobFailed}):
 				q.conds = append(q.conds, inState(states))
-			case keys == "jobs_done":
+			case keys == "belfry.jobs_done":
 				q.equals("task", f.Task)
 			}
 		}
 		if len(states) > 0 {
 			w.all.conds = append(w.all.conds, inState(states))
 		}
-		jobTerms(w.all, f, scheduleID > 0 && keys != "running", attempt)
+		jobTerms(w.all, f, scheduleID > 0 && keys != "belfry.running", attempt)
 		w.exact = slices.Equal(w.all.conds, w.narrow.conds)
 		return w
 	}
@@ -80,13 +80,13 @@ func (s *Store) walks(ctx context.Context, tx Tx, f belfry.JobFilter) ([]walk, e
 		running := slices.Equal(live, []belfry.JobState{belfry.JobRunning})
 		switch {
 		case running || f.Session != "" && (len(live) == 0 || slices.Contains(live, belfry.JobRunning)):
-			out = append(out, build(selectLeased+` from running join jobs on id = job_id`, `running join jobs on id = job_id`, "running", "job_id", nil, "attempt + 1"))
+			out = append(out, build(selectLeased+` from belfry.running join belfry.jobs on id = job_id`, `belfry.running join belfry.jobs on id = job_id`, "belfry.running", "job_id", nil, "attempt + 1"))
 		case f.Session == "":
-			out = append(out, build(selectLive, `live`, "jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
+			out = append(out, build(selectLive, "belfry.live", "belfry.jobs", "id", live, "case when job_id is null then attempt else attempt + 1 end"))
 		}
 	}
 	if len(f.States) == 0 || len(final) > 0 {
-		out = append(out, build(selectDone, "jobs_done", "jobs_done", "id", final, "attempt"))
+		out = append(out, build(selectDone, "belfry.jobs_done", "belfry.jobs_done", "id", final, "attempt"))
 	}
 	return out, nil
 }
@@ -149,7 +149,7 @@ func (s *Store) scheduleOf(ctx context.Context, tx Tx, f belfry.JobFilter) (int6
 	if f.Schedule == "" || f.Namespace == belfry.AnyNamespace {
 		return 0, nil
 	}
-	id, _, err := first(ctx, tx, scanInt, `select id from schedules where namespace = $1 and name = $2`, namespaceOr(f.Namespace), f.Schedule)
+	id, _, err := first(ctx, tx, scanInt, `select id from belfry.schedules where namespace = $1 and name = $2`, namespaceOr(f.Namespace), f.Schedule)
 	return id, err
 }
 
@@ -182,11 +182,11 @@ func (s *Store) idsAt(ctx context.Context, tx Tx, at time.Time) (below, above in
 	probe := func(query string, args ...any) (seen, bool, error) {
 		return first(ctx, tx, func(r Rows) (p seen, err error) { return p, r.Scan(&p.id, &p.created) }, query, args...)
 	}
-	lo, found, err := probe(`select id, created_at from jobs_done order by id limit 1`)
+	lo, found, err := probe(`select id, created_at from belfry.jobs_done order by id limit 1`)
 	if err != nil || !found {
 		return 0, 0, err
 	}
-	hi, _, err := probe(`select id, created_at from jobs_done order by id desc limit 1`)
+	hi, _, err := probe(`select id, created_at from belfry.jobs_done order by id desc limit 1`)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -199,7 +199,7 @@ func (s *Store) idsAt(ctx context.Context, tx Tx, at time.Time) (below, above in
 	}
 	for hi.id-lo.id > lookFirst {
 		mid := lo.id + (hi.id-lo.id)/2
-		p, _, err := probe(`select id, created_at from jobs_done where id <= $1 order by id desc limit 1`, mid)
+		p, _, err := probe(`select id, created_at from belfry.jobs_done where id <= $1 order by id desc limit 1`, mid)
 		switch {
 		case err != nil:
 			return 0, 0, err
@@ -329,7 +329,7 @@ func (s *Store) countJobs(ctx context.Context, tx Tx, f belfry.JobFilter, limit,
 		return out, err
 	}
 	for _, w := range walks {
-		if w.keys == "jobs" && len(f.States) == 1 && f.ID == 0 && f.Schedule == "" {
+		if w.keys == "belfry.jobs" && len(f.States) == 1 && f.ID == 0 && f.Schedule == "" {
 			if err := s.countWaiting(ctx, tx, w, f, look, &out); err != nil {
 				return out, err
 			}
@@ -362,7 +362,7 @@ func (s *Store) countPart(ctx context.Context, tx Tx, from string, q *where, lim
 // million that are ready.
 func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f belfry.JobFilter, look int, out *belfry.Counted) error {
 	q := w.all.clone()
-	part := ` from jobs where state = '` + string(f.States[0]) + `'`
+	part := ` from belfry.jobs where state = '` + string(f.States[0]) + `'`
 	if f.Queue != "" {
 		q.args = append(q.args, f.Queue)
 		part += ` and queue = ` + placeholder(len(q.args))
@@ -373,7 +373,7 @@ func (s *Store) countWaiting(ctx context.Context, tx Tx, w walk, f belfry.JobFil
 	}
 	out.Looked += min(int(n), look)
 	out.More = out.More || int(n) > look
-	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join running on job_id = id`, q, look, out)
+	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join belfry.running on job_id = id`, q, look, out)
 }
 
 // clone is a copy that can grow by itself.

@@ -70,14 +70,14 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value bel
 			return err
 		}
 		if _, err := c.tx.Exec(ctx, `
-			insert into secrets (namespace, name, key_name, sealed, created_at, updated_at, updated_by)
+			insert into belfry.secrets (namespace, name, key_name, sealed, created_at, updated_at, updated_by)
 			values ($1, $2, $3, $4, $5, $5, $6)
 			on conflict (namespace, name) do update
 			set key_name = excluded.key_name, sealed = excluded.sealed, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
 			namespace, name, key, sealed, micros(c.now), belfry.ActorOf(ctx)); err != nil {
 			return err
 		}
-		k, _, err = first(ctx, c.tx, scanSecret, `select `+secretColumns+` from secrets where namespace = $1 and name = $2`, namespace, name)
+		k, _, err = first(ctx, c.tx, scanSecret, `select `+secretColumns+` from belfry.secrets where namespace = $1 and name = $2`, namespace, name)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Store) KeptSecrets(ctx context.Context, f belfry.DocumentFilter) (p bel
 	err = s.db.Read(ctx, func(tx Tx) error {
 		all, err := collect(ctx, tx, scanSecret, `
 			select `+secretColumns+`
-			from secrets
+			from belfry.secrets
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.args...)
@@ -126,7 +126,7 @@ func (s *Store) secretUsers(ctx context.Context, tx Tx, namespace string) (map[t
 	w.namespace("namespace", namespace)
 	tasks, err := collect(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
-		from tasks
+		from belfry.tasks
 		where `+w.sql()+` and artifact <> ''
 		order by namespace, name`, w.args...)
 	users := map[taskName][]string{}
@@ -149,7 +149,7 @@ func (s *Store) DeleteSecret(ctx context.Context, namespace, name string) error 
 		if tasks := users[taskName{namespace, name}]; len(tasks) > 0 {
 			return belfry.Errorf(belfry.Conflict, "task %q uses secret %q", tasks[0], name).WithHint("take it out of the task first")
 		}
-		n, err := c.tx.Exec(ctx, `delete from secrets where namespace = $1 and name = $2`, namespace, name)
+		n, err := c.tx.Exec(ctx, `delete from belfry.secrets where namespace = $1 and name = $2`, namespace, name)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func scanSealed(rows Rows) (r sealedRow, err error) {
 func resealSecrets(c *change, key string) (int, error) {
 	rows, err := collect(c.ctx, c.tx, scanSealed, `
 		select namespace, name, key_name, sealed
-		from secrets
+		from belfry.secrets
 		where key_name <> $1
 		order by namespace, name
 		limit `+strconv.Itoa(resealBatch)+c.sql.ForUpdate("secrets"), key)
@@ -224,7 +224,7 @@ func resealSecrets(c *change, key string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := c.tx.Exec(c.ctx, `update secrets set key_name = $3, sealed = $4 where namespace = $1 and name = $2`, r.namespace, r.name, key, sealed); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update belfry.secrets set key_name = $3, sealed = $4 where namespace = $1 and name = $2`, r.namespace, r.name, key, sealed); err != nil {
 			return 0, err
 		}
 	}
@@ -246,7 +246,7 @@ func (c *change) sealWith(key, purpose string, plain []byte) (sealed string, err
 func (c *change) openSecrets(namespace string, names []string) (values map[string]string, missing []string, err error) {
 	rows, err := collect(c.ctx, c.tx, scanSealed, `
 		select namespace, name, key_name, sealed
-		from secrets
+		from belfry.secrets
 		where namespace = $1 and `+c.sql.In("name", 2), namespace, c.sql.List(names))
 	if err != nil {
 		return nil, nil, err

@@ -204,7 +204,7 @@ func (s *Store) Bars(ctx context.Context, q belfry.BarsQuery) (all []belfry.Moni
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err := collect(ctx, tx, s.scanMonitor, `
 			select `+monitorColumns+`
-			from monitors m
+			from belfry.monitors m
 			where m.namespace = $1 and `+s.sql.In("m.name", 2)+`
 			order by m.name`, namespaceOr(q.Namespace), s.sql.List(q.Monitors))
 		if err != nil || len(rows) == 0 {

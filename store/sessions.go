@@ -13,17 +13,17 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-const sessionColumns = `id, name, namespace, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
+const sessionColumns = `id, name, namespace, token, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
 
 func (s *Store) scanSession(rows Rows) (w belfry.WorkerState, err error) {
 	var name, namespace, doc string
-	var lost, drain int64
-	err = rows.Scan(&w.Session, &name, &namespace, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
+	var token, lost, drain int64
+	err = rows.Scan(&w.Session, &name, &namespace, &token, &doc, scanTime{&w.StartedAt}, scanTime{&w.RenewedAt},
 		scanTime{&w.ExpiresAt}, scanTime{&w.EndedAt}, &lost, &drain)
 	if err == nil {
 		w.WorkerInfo, err = s.sessionDocs.decode(w.Session, doc)
 	}
-	w.Name, w.Namespace, w.Lost, w.Drain = name, namespace, lost != 0, drain != 0
+	w.Name, w.Namespace, w.Token, w.Lost, w.Drain = name, namespace, token, lost != 0, drain != 0
 	return w, err
 }
 
@@ -46,6 +46,9 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 	}
 	err = s.write(ctx, "open session", func(c *change) error {
 		out = belfry.Session{ID: id.String(), TTL: w.TTL}
+		if err := c.liveToken(w.Token); err != nil {
+			return err
+		}
 		if out.TTL == 0 {
 			out.TTL = belfry.Duration(s.opt.SessionTTL)
 		}
@@ -54,13 +57,13 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 		}
 		if len(out.Queues) == 0 {
 			for name := range w.Queues {
-				return belfry.InvalidField("queues", name, "is not a queue", "create it first: belfry queue create "+name)
+				return unknownQueue("queues", name)
 			}
 		}
 		_, err = c.tx.Exec(ctx, `
-			insert into sessions (id, name, namespace, doc, ttl, started_at, renewed_at, expires_at, remote)
-			values ($1, $2, $3, $4, $5, $6, $6, $7, $8)`,
-			out.ID, w.Name, w.Namespace, text(w), out.TTL.D().Microseconds(), micros(c.now), micros(c.now.Add(out.TTL.D())), bit(w.Remote && s.listening.does()))
+			insert into belfry.sessions (id, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at, remote)
+			values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)`,
+			out.ID, w.Name, w.Namespace, w.Token, text(w), out.TTL.D().Microseconds(), micros(c.now), micros(c.now.Add(out.TTL.D())), bit(w.Remote && s.listening.does()))
 		return err
 	})
 	return out, err
@@ -69,7 +72,7 @@ func (s *Store) OpenSession(ctx context.Context, w belfry.WorkerInfo) (out belfr
 // slots is how many jobs of each of its queues a worker runs at the same time,
 // and the queues by priority.
 func (c *change) slots(w belfry.WorkerInfo) (slots map[string]int, order []string, err error) {
-	queues, err := collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from queues order by priority desc, name`)
+	queues, err := collect(c.ctx, c.tx, scanQueue, `select `+queueColumns+` from belfry.queues order by priority desc, name`)
 	slots = map[string]int{}
 	for _, q := range queues {
 		n, serves := w.Queues[q.Name]
@@ -96,7 +99,7 @@ func (c *change) session(id string) (belfry.WorkerState, error) {
 	w, found, err := c.s.sessions.one(c, "sessions", id, func() (belfry.WorkerState, bool, error) {
 		return first(c.ctx, c.tx, c.s.scanSession, `
 			select `+sessionColumns+`
-			from sessions
+			from belfry.sessions
 			where id = $1 and ended_at = 0`+c.sql.ForKeyShare("sessions"), id)
 	})
 	if err == nil && !found {
@@ -107,7 +110,7 @@ func (c *change) session(id string) (belfry.WorkerState, error) {
 
 // Renew keeps a session alive. A session that is late but was not given up yet
 // is alive still: nothing of it has been handed to anyone else.
-func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref) (out belfry.Renewal, err error) {
+func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Holding) (out belfry.Renewal, err error) {
 	if len(holding) > belfry.MaxBatch*10 {
 		return out, belfry.Errorf(belfry.TooLarge, "a session holds at most %d jobs", belfry.MaxBatch*10)
 	}
@@ -133,7 +136,7 @@ func (s *Store) Renew(ctx context.Context, session string, holding []belfry.Ref)
 
 func (c *change) renewSession(session string) (belfry.WorkerState, bool, error) {
 	return first(c.ctx, c.tx, c.s.scanSession, `
-		update sessions
+		update belfry.sessions
 		set renewed_at = $2, expires_at = $2 + ttl
 		where id = $1 and ended_at = 0
 		returning `+sessionColumns, session, micros(c.now))
@@ -153,10 +156,14 @@ const renewalFresh = 5 * time.Second
 type held struct {
 	ref                             belfry.Ref
 	claimedAt, deadlineAt, cancelAt time.Time
+	ahead                           bool
 }
 
 func scanHeld(rows Rows) (h held, err error) {
-	return h, rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt})
+	var ahead int64
+	err = rows.Scan(&h.ref.JobID, &h.ref.Lease, scanTime{&h.claimedAt}, scanTime{&h.deadlineAt}, scanTime{&h.cancelAt}, &ahead)
+	h.ahead = ahead != 0
+	return h, err
 }
 
 // floors remember for each session below which number no lease of it is left, so
@@ -195,10 +202,10 @@ func (f *floors) rise(session string, rows []held) {
 // asked to end is told, what never arrived is handed back, and what goes on
 // beyond its deadline is ended here. The deadlines of a worker that does not
 // renew need no look: its session ends.
-func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Renewal) error {
+func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry.Renewal) error {
 	rows, err := collect(c.ctx, c.tx, scanHeld, `
-		select job_id, number, claimed_at, deadline_at, cancel_at
-		from running
+		select job_id, number, claimed_at, deadline_at, cancel_at, ahead
+		from belfry.running
 		where session = $1 and number >= $2`, session, c.s.floors.of(session))
 	if err != nil {
 		return err
@@ -222,7 +229,11 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 		}
 		leased[h.ref] = h
 	}
-	for _, ref := range holding {
+	if err := c.noteBegun(session, leased, holding); err != nil {
+		return err
+	}
+	for _, h := range holding {
+		ref := h.Ref
 		// What it holds and is not leased to it any more was ended over its
 		// head. Whether it has just been settled by its own finish, under way
 		// at this moment, makes no difference.
@@ -249,7 +260,7 @@ func (c *change) reconcile(session string, holding []belfry.Ref, out *belfry.Ren
 		return err
 	}
 	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
-	_, err = c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1)+` and (select id from jobs where id = job_id) is null`, c.sql.List(jobIDs(never)))
+	_, err = c.tx.Exec(c.ctx, `delete from belfry.leases where `+c.sql.In("job_id", 1)+` and (select id from belfry.jobs where id = job_id) is null`, c.sql.List(jobIDs(never)))
 	return err
 }
 
@@ -260,9 +271,9 @@ func (s *Store) Nudged(session string) <-chan struct{} { return s.hub.on(topicSe
 func (s *Store) CloseSession(ctx context.Context, session string) error {
 	return s.write(ctx, "close session", func(c *change) error {
 		n, err := c.tx.Exec(ctx, `
-			update sessions
+			update belfry.sessions
 			set ended_at = $2
-			where id in (select id from sessions where id = $1 and ended_at = 0`+s.sql.ForUpdate("sessions")+`)`, session, micros(c.now))
+			where id in (select id from belfry.sessions where id = $1 and ended_at = 0`+s.sql.ForUpdate("sessions")+`)`, session, micros(c.now))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -289,11 +300,11 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 			return err
 		}
 		n, err := c.tx.Exec(ctx, `
-			update sessions
+			update belfry.sessions
 			set ended_at = $1, lost = 1
 			where id in (
 				select id
-				from sessions
+				from belfry.sessions
 				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
 					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.sql.SkipLocked("sessions")+`)`,
 			micros(c.now), micros(c.now.Add(-belfry.LostGrace)), c.sees().Microseconds(), micros(from), micros(to), c.clock.setBy.Microseconds(),
@@ -305,7 +316,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 		c.observe(func(o Observer) { o.Lost(out.Sessions) })
 		unsettled, err := collect(ctx, c.tx, scanSilent, `
 			select id, renewed_at
-			from sessions
+			from belfry.sessions
 			where ended_at > 0 and settled = 0
 			order by id`+s.sql.SkipLocked("sessions"))
 		if err != nil {
@@ -381,7 +392,7 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
 		select job_id, number
-		from running
+		from belfry.running
 		where session = $1
 		order by number, job_id
 		limit $2 + 0`, session, releaseBatch)
@@ -390,7 +401,7 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 	}
 	last := len(refs) < releaseBatch
 	if last {
-		if _, err := c.tx.Exec(c.ctx, `update sessions set settled = 1 where id = $1`, session); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update belfry.sessions set settled = 1 where id = $1`, session); err != nil {
 			return 0, err
 		}
 	}
@@ -416,7 +427,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 		}
 		all, err = collect(ctx, tx, s.scanSession, `
 			select `+sessionColumns+`
-			from sessions
+			from belfry.sessions
 			where `+cond+`
 			order by started_at desc
 			limit 1000`)
@@ -424,7 +435,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 			return err
 		}
 		for i := range all {
-			n, _, err := first(ctx, tx, scanInt, `select count(*) from running where session = $1`, all[i].Session)
+			n, _, err := first(ctx, tx, scanInt, `select count(*) from belfry.running where session = $1`, all[i].Session)
 			if err != nil {
 				return err
 			}
@@ -441,7 +452,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []belfry.WorkerSta
 // DrainWorker asks a worker to finish what it runs and claim no more.
 func (s *Store) DrainWorker(ctx context.Context, session string) error {
 	return s.write(ctx, "drain worker", func(c *change) error {
-		n, err := c.tx.Exec(ctx, `update sessions set drain = 1 where id = $1 and ended_at = 0`, session)
+		n, err := c.tx.Exec(ctx, `update belfry.sessions set drain = 1 where id = $1 and ended_at = 0`, session)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) 
 		return err
 	})
 	if err == nil {
-		s.tellStale(session, out)
+		s.tellStale(session, fs, out)
 	}
 	return out, err
 }
@@ -51,10 +51,13 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f belfry.Finish) (belfry.F
 	return out[0], nil
 }
 
-func (s *Store) tellStale(session string, out []belfry.Finished) {
+// tellStale warns of results that came under a lease that was lost. A worker that
+// says canceled was told to end, because its job was terminated, and obeys: what
+// it says is as late as it must be.
+func (s *Store) tellStale(session string, fs []belfry.Finish, out []belfry.Finished) {
 	n := 0
-	for _, f := range out {
-		if f.Stale {
+	for i, f := range out {
+		if f.Stale && fs[i].Outcome != belfry.OutcomeCanceled {
 			n++
 			s.opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
 		}
@@ -215,7 +218,7 @@ func (c *change) holdJobs(ids []int64) error {
 	if lock == "" {
 		return nil
 	}
-	_, err := c.tx.Exec(c.ctx, `select id from jobs where `+c.sql.In("id", 1)+` order by id`+lock, c.sql.List(ids))
+	_, err := c.tx.Exec(c.ctx, `select id from belfry.jobs where `+c.sql.In("id", 1)+` order by id`+lock, c.sql.List(ids))
 	return err
 }
 
@@ -242,7 +245,6 @@ func (c *change) settle(fs []finishing) (map[int64]belfry.Settlement, error) {
 		s := belfry.Settle(f.row.Job, task.Retry, f.fin, c.now)
 		answers[f.row.ID] = s
 		ends[i] = ending{row: f.row, settled: s, fin: f.fin}
-		c.observe(func(o Observer) { o.Settled(f.row.Queue, s.Outcome, s.State, c.now.Sub(f.row.ClaimedAt)) })
 	}
 	return answers, c.end(ends, true)
 }
@@ -316,11 +318,12 @@ func endRowOf(e ending, now time.Time) endRow {
 // schedule is decided and written too.
 func (c *change) end(ends []ending, follow bool) error {
 	var done, again []endRow
-	var scheduled, leased []int64
+	var scheduled, leased, checks []int64
 	for _, e := range ends {
 		if e.row.State == belfry.JobRunning {
 			leased = append(leased, e.row.ID)
 			c.wake(topicPlace(e.row.Queue))
+			c.observeEnd(e)
 		}
 		row := endRowOf(e, c.now)
 		if !e.settled.State.Final() {
@@ -331,7 +334,11 @@ func (c *change) end(ends []ending, follow bool) error {
 			c.wakeFor(e.row.Queue, e.settled.State)
 			continue
 		}
-		done = append(done, row)
+		if e.leavesResult() {
+			checks = append(checks, e.row.ID)
+		} else {
+			done = append(done, row)
+		}
 		scheduled = c.ended(e.row.Trigger, e.row.ScheduleID, scheduled)
 	}
 	c.wake(topicJobs)
@@ -341,8 +348,11 @@ func (c *change) end(ends []ending, follow bool) error {
 	if err := c.putAway(done); err != nil {
 		return err
 	}
+	if err := c.forgetChecks(checks); err != nil {
+		return err
+	}
 	if len(leased) > 0 {
-		if _, err := c.tx.Exec(c.ctx, `delete from leases where `+c.sql.In("job_id", 1), c.sql.List(leased)); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `delete from belfry.leases where `+c.sql.In("job_id", 1), c.sql.List(leased)); err != nil {
 			return err
 		}
 	}
@@ -358,6 +368,19 @@ func (c *change) end(ends []ending, follow bool) error {
 		}
 	}
 	return c.judgeEnds(ends) // last, because monitors are locked behind schedules
+}
+
+// observeEnd counts the end of an attempt, whoever ended it. One that was handed
+// back before it began took no time.
+func (c *change) observeEnd(e ending) {
+	s, ran := e.settled, c.now.Sub(e.row.ClaimedAt)
+	if s.Outcome == "" {
+		return
+	}
+	if s.Outcome == belfry.OutcomeHandedBack && e.fin.StartedIn == 0 {
+		ran = -1
+	}
+	c.observe(func(o Observer) { o.Settled(e.row.Queue, s.Outcome, s.State, ran) })
 }
 
 func (c *change) wakeFor(queue string, state belfry.JobState) {
@@ -376,18 +399,18 @@ func (c *change) putBack(rows []endRow) error {
 	}
 	from, args := c.sql.Table(2, "t", BatchOf(rows))
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
-		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
+		insert into belfry.attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
+		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
 		from `+from, append([]any{micros(c.now)}, args...)...); err != nil {
 		return err
 	}
 	from, args = c.sql.Table(2, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
-		update jobs
+		update belfry.jobs
 		set state = t.state, reason = t.reason, error = t.error, due_at = t.due_at, ready_at = t.ready_at, failures = t.failures, infra = t.infra, snoozes = t.snoozes,
-			attempt = t.attempt, lease = t.lease, (kind, demand) = (select coalesce(max(k.kind), jobs.kind), coalesce(max(k.demand), jobs.demand) from tasks k where k.id = jobs.task_id)
+			attempt = t.attempt, lease = t.lease, (kind, demand) = (select coalesce(max(k.kind), belfry.jobs.kind), coalesce(max(k.demand), belfry.jobs.demand) from belfry.tasks k where k.id = belfry.jobs.task_id)
 		from `+from+`
-		where jobs.id = t.id and `+c.sql.Among("jobs.id", 1), append([]any{c.sql.List(endIDs(rows))}, args...)...)
+		where belfry.jobs.id = t.id and `+c.sql.Among("belfry.jobs.id", 1), append([]any{c.sql.List(endIDs(rows))}, args...)...)
 	return err
 }
 
@@ -400,13 +423,13 @@ func (c *change) putAway(rows []endRow) error {
 	from, args := c.sql.Table(3, "t", BatchOf(rows))
 	ids := c.sql.List(endIDs(rows))
 	n, err := c.tx.Exec(c.ctx, `
-		insert into jobs_done (`+DoneColumns+`)
+		insert into belfry.jobs_done (`+DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, t.state, t.reason, t.note, t.error, j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, t.cancel_at,
 			t.attempt, t.failures, t.snoozes, j.max_attempts, j.timeout, t.lease, t.session, j.active_key, j.idem_key, $1, t.output,
-			t.outcome, coalesce((select s.name from sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra
+			t.outcome, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.started_at, t.exit_code, t.signal, t.log_cut, t.infra
 		from `+from+`
-		join jobs j on j.id = t.id
+		join belfry.jobs j on j.id = t.id
 		where `+c.sql.Among("j.id", 2), append([]any{micros(c.now), ids}, args...)...)
 	if err != nil {
 		return err
@@ -414,7 +437,7 @@ func (c *change) putAway(rows []endRow) error {
 	if int(n) != len(rows) {
 		return fmt.Errorf("%d of %d jobs to put away are there", n, len(rows))
 	}
-	_, err = c.tx.Exec(c.ctx, `delete from jobs where `+c.sql.In("id", 1), ids)
+	_, err = c.tx.Exec(c.ctx, `delete from belfry.jobs where `+c.sql.In("id", 1), ids)
 	return err
 }
 
@@ -436,7 +459,7 @@ func (c *change) follow(ids []int64) error {
 	// the other, and the loop would be dead.
 	rows, err := collect(c.ctx, c.tx, scanSchedule, `
 		select `+scheduleColumns+`
-		from schedules s
+		from belfry.schedules s
 		where `+c.sql.In("s.id", 1)+`
 		order by s.id`+c.sql.ForUpdate("s"), c.sql.List(ids))
 	if err != nil {

@@ -67,10 +67,10 @@ func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
 		if err != nil {
 			return err
 		}
-		if _, err := c.tx.Exec(ctx, `insert into signing_keys (id, sealed, created_at) values ($1, $2, $3)`, k.ID, k.kept, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `insert into belfry.signing_keys (id, sealed, created_at) values ($1, $2, $3)`, k.ID, k.kept, micros(c.now)); err != nil {
 			return err
 		}
-		if _, err := c.tx.Exec(ctx, `delete from signing_keys where created_at < $1`, micros(c.now.Add(-signFor-checkFor))); err != nil {
+		if _, err := c.tx.Exec(ctx, `delete from belfry.signing_keys where created_at < $1`, micros(c.now.Add(-signFor-checkFor))); err != nil {
 			return err
 		}
 		keys = append([]belfry.SigningKey{k.SigningKey}, keys...)
@@ -80,7 +80,7 @@ func (s *Store) SigningKeys(ctx context.Context) ([]belfry.SigningKey, error) {
 }
 
 func (s *Store) signingKeys(ctx context.Context, tx Tx) (keys []belfry.SigningKey, err error) {
-	rows, err := collect(ctx, tx, scanSigningKey, `select id, sealed, created_at from signing_keys order by created_at desc, id`)
+	rows, err := collect(ctx, tx, scanSigningKey, `select id, sealed, created_at from belfry.signing_keys order by created_at desc, id`)
 	for _, r := range rows {
 		seed, err := s.openSeed(r.ID, r.kept)
 		if err != nil || len(seed) != ed25519.SeedSize {
@@ -109,7 +109,7 @@ func (s *Store) newSigningKey(now time.Time) (k signingRow, err error) {
 // attempts that run would be refused from the rotation on. One that cannot be
 // opened counts for nothing before and after.
 func resealSigningKeys(c *change, key string) (int, error) {
-	rows, err := collect(c.ctx, c.tx, scanSigningKey, `select id, sealed, created_at from signing_keys order by id`+c.sql.ForUpdate("signing_keys"))
+	rows, err := collect(c.ctx, c.tx, scanSigningKey, `select id, sealed, created_at from belfry.signing_keys order by id`+c.sql.ForUpdate("signing_keys"))
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +122,7 @@ func resealSigningKeys(c *change, key string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := c.tx.Exec(c.ctx, `update signing_keys set sealed = $2 where id = $1`, r.ID, keptSealed+sealed); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `update belfry.signing_keys set sealed = $2 where id = $1`, r.ID, keptSealed+sealed); err != nil {
 			return 0, err
 		}
 	}

@@ -134,6 +134,9 @@ type Store struct {
 	gather gathering
 
 	demands demands
+	lanes   lanes
+
+	outdated outdated
 
 	closing context.Context // ends with Close
 	close   context.CancelFunc
@@ -154,7 +157,7 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows)}
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
 	s.hearing.since = s.processNow()
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
@@ -170,10 +173,23 @@ func (s *Store) Close() error {
 // DB is the database underneath, for what only one of the two can do.
 func (s *Store) DB() DB { return s.db }
 
-// Run carries wake-ups between this process and others until ctx ends. A store
-// without it works, at the pace of [Options.Poll].
+// Run carries wake-ups between this process and others until ctx ends, or until
+// this program is found to be too old for the database, which is the error. A
+// store without it works, at the pace of [Options.Poll].
 func (s *Store) Run(ctx context.Context) error {
-	return s.db.Wakeups().Run(ctx, s.hub.heard)
+	if !s.far { // no other process can migrate it meanwhile
+		return s.db.Wakeups().Run(ctx, s.hub.heard)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	heard := make(chan error, 1)
+	go func() {
+		defer stop()
+		heard <- s.db.Wakeups().Run(ctx, s.hub.heard)
+	}()
+	err := s.followSchema(ctx)
+	stop()
+	return errors.Join(err, <-heard)
 }
 
 // write runs a transition, tells the observer, and after the commit wakes whom
@@ -185,6 +201,9 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 // writeAhead is write where it is known what fn asks first: ahead asks the same.
 func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
 	begun := time.Now()
+	if err := s.outdated.as(belfry.Unavailable); err != nil {
+		return err
+	}
 	c, err := s.try(ctx, name, ahead, fn, false)
 	for tries := 1; errors.Is(err, errClockSet) && tries <= followTries; tries++ {
 		if err = s.FollowClock(ctx); err == nil {
@@ -193,6 +212,7 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *chang
 	}
 	s.opt.Observer.Took(name, time.Since(begun), err != nil)
 	s.hears(ctx, err)
+	s.sawOutdated(err)
 	if err == nil {
 		for _, fn := range c.then {
 			fn()

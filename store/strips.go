@@ -21,7 +21,7 @@ func (s *Store) Strips(ctx context.Context, q belfry.StripQuery) (all []belfry.S
 	err = s.db.Read(ctx, func(tx Tx) (err error) {
 		all, err = collect(ctx, tx, func(r Rows) (st belfry.Strip, err error) {
 			return st, r.Scan(&st.ScheduleID, &st.Schedule, (*string)(&st.State), scanTime{&st.NextAt})
-		}, `select id, name, state, next_at from schedules where namespace = $1 and `+s.sql.In("name", 2)+` order by name`, namespaceOr(q.Namespace), s.sql.List(q.Schedules))
+		}, `select id, name, state, next_at from belfry.schedules where namespace = $1 and `+s.sql.In("name", 2)+` order by name`, namespaceOr(q.Namespace), s.sql.List(q.Schedules))
 		if err != nil || len(all) == 0 {
 			return err
 		}
@@ -54,18 +54,18 @@ func (s *Store) fillStrips(ctx context.Context, tx Tx, all []belfry.Strip, n int
 	for _, lines := range []string{`
 		select cast(d.id as text) || ',' || d.state || ',' || d.reason || ',' || cast(d.nominal as text) || ',' || cast(d.finished_at as text) || ','
 			|| cast(case when d.claimed_at > 0 then d.finished_at - d.claimed_at else 0 end as text) || ',1' as line
-		from jobs_done d
+		from belfry.jobs_done d
 		where d.schedule_id = s.id and d.schedule_id > 0
 		order by d.id desc`, `
 		select '0,' || o.decision || ',' || o.reason || ',' || cast(o.nominal as text) || ',' || cast(o.decided_at as text) || ',0,' || cast(o.count as text) as line
-		from occurrences o
+		from belfry.occurrences o
 		where o.schedule_id = s.id
 		order by o.nominal desc`} {
 		// One text for each schedule, because only so do both databases walk an
 		// index as far as asked for each of them, in one statement.
 		texts, err := collect(ctx, tx, func(r Rows) (t stripText, err error) { return t, r.Scan(&t.schedule, &t.lines) }, `
 			select s.id, coalesce((select string_agg(line, ';') from (`+lines+` limit `+strconv.Itoa(n)+`) as latest), '')
-			from schedules s
+			from belfry.schedules s
 			where `+s.sql.In("s.id", 1), s.sql.List(ids))
 		if err != nil {
 			return err

@@ -128,6 +128,9 @@ func (c *change) succeed(fs []belfry.Finish) ([]Succeeded, error) {
 			o.Settled(done[i].Queue, belfry.OutcomeOK, belfry.JobSucceeded, c.now.Sub(instant(done[i].ClaimedAt)))
 		}
 	})
+	if err := c.unkeep(checks); err != nil {
+		return nil, err
+	}
 	if err := c.judgeEnds(checks); err != nil {
 		return nil, err
 	}
@@ -138,4 +141,20 @@ func (c *change) succeed(fs []belfry.Finish) ([]Succeeded, error) {
 		return done, nil
 	}
 	return done, c.follow(unique(scheduled))
+}
+
+// unkeep takes checks out of the finished jobs, where they have just been put
+// with all others of their batch: whether something is a check is known then.
+func (c *change) unkeep(checks []ending) error {
+	if len(checks) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(checks))
+	for i, e := range checks {
+		ids[i] = e.row.ID
+	}
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.jobs_done where finished_at = $2 and `+c.sql.In("id", 1), c.sql.List(ids), micros(c.now)); err != nil {
+		return err
+	}
+	return c.forgetChecks(ids)
 }

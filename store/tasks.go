@@ -45,7 +45,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 	}
 	return c.s.tasksNamed.of(c, "tasks", unique(names), func(names []taskName) (map[taskName]belfry.Task, error) {
 		if len(names) == 1 {
-			t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
+			t, found, err := first(c.ctx, c.tx, c.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 and name = $2`, names[0].Namespace, names[0].Name)
 			if !found {
 				return map[taskName]belfry.Task{}, err
 			}
@@ -54,7 +54,7 @@ func (c *change) tasksByName(names []taskName) (map[taskName]belfry.Task, error)
 		from, args := c.sql.Table(1, "t", BatchOf(names))
 		tasks, err := collect(c.ctx, c.tx, c.s.scanTask, `
 			select `+taskColumns+`
-			from tasks
+			from belfry.tasks
 			where (namespace, name) in (select namespace, name from `+from+`)`, args...)
 		byName := make(map[taskName]belfry.Task, len(tasks))
 		for _, t := range tasks {
@@ -73,7 +73,7 @@ func (c *change) tasksByID(ids []int64) (map[int64]belfry.Task, error) {
 func (s *Store) tasksByID(ctx context.Context, tx Tx, ids []int64) (map[int64]belfry.Task, error) {
 	tasks, err := collect(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
-		from tasks
+		from belfry.tasks
 		where `+s.sql.In("id", 1), s.sql.List(unique(ids)))
 	byID := make(map[int64]belfry.Task, len(tasks))
 	for _, t := range tasks {
@@ -110,7 +110,7 @@ func (c *change) lockTask(namespace, name string) (belfry.Task, error) {
 func (s *Store) taskWith(ctx context.Context, tx Tx, namespace, name, suffix string) (belfry.Task, error) {
 	t, found, err := first(ctx, tx, s.scanTask, `
 		select `+taskColumns+`
-		from tasks
+		from belfry.tasks
 		where namespace = $1 and name = $2`+suffix, namespace, name)
 	if err == nil && !found {
 		err = noTask(namespace, name)
@@ -133,9 +133,15 @@ func (s *Store) CreateTask(ctx context.Context, t belfry.Task) (belfry.Task, err
 
 // vet asks who knows about settings that the root cannot judge, such as the
 // expressions of conditions.
-func (s *Store) vet(t belfry.Task) error {
-	if err := t.CheckSecrets(); err != nil {
-		return err
+func (s *Store) vet(t belfry.Task) error { return s.vetting(t, true) }
+
+// vetting is vet. Without secrets it is not known whether those are kept that
+// stand for others.
+func (s *Store) vetting(t belfry.Task, secrets bool) error {
+	if secrets {
+		if err := t.CheckSecrets(); err != nil {
+			return err
+		}
 	}
 	if s.opt.Vet == nil {
 		return nil
@@ -151,7 +157,7 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	if err := c.checkCycle(t); err != nil {
 		return t, err
 	}
-	if err := c.holdQueue("queue", t.Queue); err != nil {
+	if err := c.mayUseQueue(t); err != nil {
 		return t, err
 	}
 	if err := c.referTask(t); err != nil {
@@ -167,7 +173,7 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.now, c.now
 	n, err := c.tx.Exec(c.ctx, `
-		insert into tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
+		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
 		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
 		on conflict (namespace, name) do nothing`,
 		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand)
@@ -182,6 +188,14 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 			WithHint("update it, or choose another name")
 	}
 	return t, c.audit("create", "task", t.Namespace, t.Name, note, nil, t.Redacted())
+}
+
+// mayUseQueue refuses a queue that is not there, or is not for such a task.
+func (c *change) mayUseQueue(t belfry.Task) error {
+	if err := belfry.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
+		return err
+	}
+	return c.holdQueue("queue", t.Queue)
 }
 
 // UpdateTask replaces a task. Jobs that have not started run under the new
@@ -209,7 +223,12 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if taskDoc(old) == taskDoc(t) {
 		return old, nil
 	}
-	if err := c.holdQueue("queue", t.Queue); err != nil {
+	if _, owned := belfry.OwnerOf(t.Name); !owned { // else it is the monitor that is edited
+		if err := c.expect("task", t.Name, old.Version(), old.UpdatedAt); err != nil {
+			return t, err
+		}
+	}
+	if err := c.mayUseQueue(t); err != nil {
 		return t, err
 	}
 	if err := c.s.vet(t); err != nil {
@@ -227,7 +246,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	if _, err := c.tx.Exec(c.ctx, `
-		update tasks
+		update belfry.tasks
 		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, demand = $8
 		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand); err != nil {
 		return t, err
@@ -241,7 +260,7 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 	if was := old.Demand(); old.Kind != t.Kind || was.String() != t.Demand().String() { // which say who may claim its jobs; a cycle under way stays one
 		c.after(c.s.water.drain)
 		if _, err := c.tx.Exec(c.ctx, `
-			update jobs
+			update belfry.jobs
 			set kind = $2, demand = $3
 			where task_id = $1 and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased(), t.ID, string(t.Kind), demand); err != nil {
 			return t, err
@@ -264,6 +283,9 @@ func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 	}
 	return s.write(ctx, "delete task", func(c *change) error {
 		t, err := c.lockTask(namespace, name)
+		if err == nil {
+			err = c.expect("task", name, t.Version(), t.UpdatedAt)
+		}
 		if err != nil {
 			return err
 		}
@@ -272,7 +294,7 @@ func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 }
 
 func (c *change) deleteTask(t belfry.Task) error {
-	user, used, err := first(c.ctx, c.tx, scanString, `select name from schedules where task_id = $1 order by name limit 1`, t.ID)
+	user, used, err := first(c.ctx, c.tx, scanString, `select name from belfry.schedules where task_id = $1 order by name limit 1`, t.ID)
 	if err != nil {
 		return err
 	}
@@ -285,7 +307,7 @@ func (c *change) deleteTask(t belfry.Task) error {
 	if err := c.withdraw(`task_id = $1`, t.ID, belfry.ReasonDeleted, fmt.Sprintf("task %s deleted", t.Name)); err != nil {
 		return err
 	}
-	if _, err := c.tx.Exec(c.ctx, `delete from tasks where id = $1`, t.ID); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `delete from belfry.tasks where id = $1`, t.ID); err != nil {
 		return err
 	}
 	if err := c.letGo(t); err != nil {
@@ -319,7 +341,7 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 	err = s.db.Read(ctx, func(tx Tx) error {
 		tasks, err := collect(ctx, tx, s.scanTask, `
 			select `+taskColumns+`
-			from tasks
+			from belfry.tasks
 			where `+w.sql()+`
 			order by namespace, name
 			limit `+fmt.Sprint(limit+1), w.args...)

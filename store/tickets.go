@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -50,16 +51,16 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 		}
 		rung, _, err := first(ctx, c.tx, scanInt, `
 			select count(*)
-			from (select 1 from tickets where queue = $1 and next_at > $2 limit $3 + 0) as bounded`, queue, micros(c.now), maxRung)
+			from (select 1 from belfry.tickets where queue = $1 and next_at > $2 limit $3 + 0) as bounded`, queue, micros(c.now), maxRung)
 		if err != nil || rung >= maxRung {
 			return err
 		}
 		type due struct{ id, lease, rings int64 }
 		jobs, err := collect(ctx, c.tx, func(r Rows) (d due, err error) { return d, r.Scan(&d.id, &d.lease, &d.rings) }, `
-			select id, lease, coalesce((select t.rings from tickets t where t.job_id = id and t.lease = jobs.lease), 0)
-			from jobs
+			select id, lease, coalesce((select t.rings from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease), 0)
+			from belfry.jobs
 			where queue = $1 and state = 'ready' and kind <> 'cycle' and `+s.unleased()+`
-				and (select t.next_at from tickets t where t.job_id = id and t.lease = jobs.lease and t.next_at > $2) is null
+				and (select t.next_at from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease and t.next_at > $2) is null
 			order by priority desc, ready_at, id
 			limit $3 + 0`+s.sql.SkipLocked("jobs"), queue, micros(c.now), min(n, belfry.MaxBatch, maxRung-int(rung)))
 		if err != nil || len(jobs) == 0 {
@@ -81,13 +82,13 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []belf
 		from, args := c.sql.Table(3, "t", BatchOf(rows))
 		// Another node may have made one since this statement's view was taken.
 		made, err := collect(ctx, c.tx, scanInt, `
-			insert into tickets (job_id, lease, secret_hash, queue, rings, next_at)
+			insert into belfry.tickets (job_id, lease, secret_hash, queue, rings, next_at)
 			select job_id, lease, hash, $1, rings, next_at
 			from `+from+`
 			where true
 			on conflict (job_id) do update
 			set lease = excluded.lease, secret_hash = excluded.secret_hash, queue = excluded.queue, rings = excluded.rings, next_at = excluded.next_at
-			where tickets.lease <> excluded.lease or tickets.next_at <= $2
+			where belfry.tickets.lease <> excluded.lease or belfry.tickets.next_at <= $2
 			returning job_id`, append([]any{queue, micros(c.now)}, args...)...)
 		for _, j := range jobs {
 			if slices.Contains(made, j.id) {
@@ -131,8 +132,8 @@ func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out be
 		return s, err
 	}, `
 		select id, case when state = 'ready' then 1 else 0 end, case when `+c.s.unleased()+` then 0 else 1 end, queue,
-			coalesce((select t.secret_hash from tickets t where t.job_id = id and t.lease = jobs.lease), '')
-		from jobs
+			coalesce((select t.secret_hash from belfry.tickets t where t.job_id = id and t.lease = belfry.jobs.lease), '')
+		from belfry.jobs
 		where `+c.sql.In("id", 1), c.sql.List(ids))
 	if err != nil {
 		return out, err
@@ -152,7 +153,7 @@ func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out be
 		return out, nil
 	}
 	spent := out.Spent
-	if out, err = c.claimGood(w, good); err != nil {
+	if out, err = c.claimGood(w, r, good); err != nil {
 		return out, err
 	}
 	out.Spent = spent
@@ -161,14 +162,14 @@ func (c *change) claimShown(w belfry.WorkerState, r belfry.ClaimRequest) (out be
 		done[i] = j.Job.ID
 	}
 	if len(done) > 0 {
-		_, err = c.tx.Exec(c.ctx, `delete from tickets where `+c.sql.In("job_id", 1), c.sql.List(done))
+		_, err = c.tx.Exec(c.ctx, `delete from belfry.tickets where `+c.sql.In("job_id", 1), c.sql.List(done))
 	}
 	return out, err
 }
 
 // claimGood leases those jobs of good tickets that the session can run, as far
 // as their queues allow.
-func (c *change) claimGood(w belfry.WorkerState, good map[int64]presented) (belfry.Claim, error) {
+func (c *change) claimGood(w belfry.WorkerState, r belfry.ClaimRequest, good map[int64]presented) (belfry.Claim, error) {
 	empty := belfry.Claim{Jobs: []belfry.LeasedJob{}}
 	want, ids := map[string]int{}, make([]int64, 0, len(good))
 	for id, s := range good {
@@ -200,11 +201,20 @@ func (c *change) claimGood(w belfry.WorkerState, good map[int64]presented) (belf
 		if err != nil {
 			return empty, err
 		}
+		var of []jobRow
 		for _, j := range found {
 			if j.Queue == q.Name && allowed > 0 {
 				allowed--
-				rows, slots = append(rows, j), append(slots, leaseRow{SlotOf: slotOf(q)})
+				of = append(of, j)
 			}
+		}
+		free := r.Slots(q.Name, cmp.Or(r.Want[q.Name], len(r.Tickets)))
+		may, err := c.spare(of, free)
+		if err != nil {
+			return empty, err
+		}
+		for i, j := range of[:may] {
+			rows, slots = append(rows, j), append(slots, leaseRow{SlotOf: slotOf(q), Ahead: bit(i >= free)})
 		}
 	}
 	if len(rows) == 0 {

@@ -26,22 +26,22 @@ const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle
 // it run until this transaction ends.
 func (c *change) lockTiming(namespace, task string) (t timingRow, found bool, err error) {
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into member_timing (task_id)
+		insert into belfry.member_timing (task_id)
 		select id
-		from tasks
+		from belfry.tasks
 		where namespace = $1 and name = $2
 		on conflict (task_id) do nothing`, namespace, task); err != nil {
 		return t, false, err
 	}
 	if lock := c.sql.ForUpdate("member_timing"); lock != "" {
-		if _, err := c.tx.Exec(c.ctx, `select task_id from member_timing where task_id = (select id from tasks where namespace = $1 and name = $2)`+lock, namespace, task); err != nil {
+		if _, err := c.tx.Exec(c.ctx, `select task_id from belfry.member_timing where task_id = (select id from belfry.tasks where namespace = $1 and name = $2)`+lock, namespace, task); err != nil {
 			return t, false, err
 		}
 	}
 	return first(c.ctx, c.tx, scanTiming, `
 		select `+timingColumns+`
-		from tasks t
-		join member_timing m on m.task_id = t.id
+		from belfry.tasks t
+		join belfry.member_timing m on m.task_id = t.id
 		where t.namespace = $1 and t.name = $2`, namespace, task)
 }
 
@@ -54,8 +54,8 @@ func (s *Store) timings(ctx context.Context, tx Tx, t belfry.Task) (map[string]b
 	}
 	rows, err := collect(ctx, tx, scanTiming, `
 		select `+timingColumns+`
-		from tasks t
-		join member_timing m on m.task_id = t.id
+		from belfry.tasks t
+		join belfry.member_timing m on m.task_id = t.id
 		where t.namespace = $1 and `+s.sql.In("t.name", 2), t.Namespace, s.sql.List(names))
 	for _, r := range rows {
 		byName[r.Task] = r.MemberTiming
@@ -84,9 +84,9 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 		}
 		for _, m := range reset {
 			if _, err := c.tx.Exec(ctx, `
-				update member_timing
+				update belfry.member_timing
 				set started_at = 0, cycle_at = 0, succeeded_at = 0
-				where task_id = (select id from tasks where namespace = $1 and name = $2)`, t.Namespace, m); err != nil {
+				where task_id = (select id from belfry.tasks where namespace = $1 and name = $2)`, t.Namespace, m); err != nil {
 				return err
 			}
 		}

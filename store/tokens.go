@@ -39,6 +39,33 @@ func (s *Store) CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, 
 	return t, secret, err
 }
 
+// EnsureToken makes a token with a secret that the caller chose, unless one has
+// that secret: then it is answered as it is, revoked or not. Callers see to it
+// that the secret cannot be guessed.
+func (s *Store) EnsureToken(ctx context.Context, t belfry.Token, secret string) (have belfry.Token, created bool, err error) {
+	err = s.write(ctx, "ensure token", func(c *change) (err error) {
+		var found bool
+		have, found, err = first(ctx, c.tx, scanToken, `select `+tokenColumns+` from belfry.tokens where hash = $1`, hashSecret(secret))
+		if err != nil || found {
+			return err
+		}
+		created = true
+		have, err = c.insertToken(t, secret)
+		return err
+	})
+	if err != nil { // another node may have made it at the same moment
+		var found bool
+		again := s.db.Read(ctx, func(tx Tx) (err error) {
+			have, found, err = first(ctx, tx, scanToken, `select `+tokenColumns+` from belfry.tokens where hash = $1`, hashSecret(secret))
+			return err
+		})
+		if again == nil && found {
+			return have, false, nil
+		}
+	}
+	return have, created && err == nil, err
+}
+
 // newSecret is a secret that nobody guesses.
 func newSecret(prefix string) string {
 	raw := make([]byte, 32)
@@ -57,7 +84,7 @@ func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error
 	}
 	t.ID, t.CreatedAt, t.CreatedBy = ids[0], c.now, belfry.ActorOf(c.ctx)
 	if _, err := c.tx.Exec(c.ctx, `
-		insert into tokens (id, name, namespace, scopes, labels, hash, expires_at, created_at, created_by)
+		insert into belfry.tokens (id, name, namespace, scopes, labels, hash, expires_at, created_at, created_by)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		t.ID, t.Name, t.Namespace, text(t.Scopes), text(t.Labels), hashSecret(secret), micros(t.ExpiresAt), micros(c.now), t.CreatedBy); err != nil {
 		return t, err
@@ -68,7 +95,7 @@ func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error
 // Tokens lists all tokens, revoked ones included, oldest first.
 func (s *Store) Tokens(ctx context.Context) (all []belfry.Token, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
-		all, err = collect(ctx, tx, scanToken, `select `+tokenColumns+` from tokens order by id`)
+		all, err = collect(ctx, tx, scanToken, `select `+tokenColumns+` from belfry.tokens order by id`)
 		return err
 	})
 	if all == nil {
@@ -77,10 +104,11 @@ func (s *Store) Tokens(ctx context.Context) (all []belfry.Token, err error) {
 	return all, err
 }
 
-// RevokeToken makes a token worthless. Revoking again changes nothing.
+// RevokeToken makes a token worthless and ends the sessions that it opened: what
+// they hold is settled as lost. Revoking again changes nothing.
 func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 	return s.write(ctx, "revoke token", func(c *change) error {
-		t, found, err := first(ctx, c.tx, scanToken, `select `+tokenColumns+` from tokens where id = $1`, id)
+		t, found, err := first(ctx, c.tx, scanToken, `select `+tokenColumns+` from belfry.tokens where id = $1`+s.sql.ForUpdate("tokens"), id)
 		if err != nil {
 			return err
 		}
@@ -90,7 +118,10 @@ func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 		if !t.RevokedAt.IsZero() {
 			return nil
 		}
-		if _, err := c.tx.Exec(ctx, `update tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
+		if _, err := c.tx.Exec(ctx, `update belfry.tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
+			return err
+		}
+		if err := c.endSessionsOf(id); err != nil {
 			return err
 		}
 		return c.audit("revoke", "token", "", strconv.FormatInt(id, 10), "", t, nil)
@@ -106,7 +137,7 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token
 	var now time.Time
 	var found bool
 	err = s.db.Read(ctx, func(tx Tx) error {
-		t, found, err = first(ctx, tx, scanToken, `select `+tokenColumns+` from tokens where hash = $1`, hashSecret(secret))
+		t, found, err = first(ctx, tx, scanToken, `select `+tokenColumns+` from belfry.tokens where hash = $1`, hashSecret(secret))
 		return err
 	})
 	if err != nil {
@@ -122,7 +153,7 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t belfry.Token
 		return belfry.Token{}, err
 	}
 	if now.Sub(t.LastUsedAt) >= usedEvery {
-		s.note(ctx, "use token", `update tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))
+		s.note(ctx, "use token", `update belfry.tokens set last_used_at = $2 where id = $1`, t.ID, micros(now.Truncate(usedEvery)))
 	}
 	return t, nil
 }

@@ -22,13 +22,13 @@ func (c *change) unposted(tasks []int64) (map[int64]bool, error) {
 		return missing, err
 	}
 	ids := c.sql.List(tasks)
-	if _, err := c.tx.Exec(c.ctx, `select t.id from tasks t where `+c.sql.In("t.id", 1)+` order by t.id`+c.sql.ForKeyShare("t"), ids); err != nil {
+	if _, err := c.tx.Exec(c.ctx, `select t.id from belfry.tasks t where `+c.sql.In("t.id", 1)+` order by t.id`+c.sql.ForKeyShare("t"), ids); err != nil {
 		return nil, err
 	}
 	if _, err := c.tx.Exec(c.ctx, `
 		select a.sha256
-		from artifacts a
-		where (a.namespace, a.sha256) in (select t.namespace, t.artifact from tasks t where `+c.sql.In("t.id", 1)+`)
+		from belfry.artifacts a
+		where (a.namespace, a.sha256) in (select t.namespace, t.artifact from belfry.tasks t where `+c.sql.In("t.id", 1)+`)
 		order by a.namespace, a.sha256`+c.sql.ForUpdate("a"), ids); err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func (c *change) unposted(tasks []int64) (map[int64]bool, error) {
 func (c *change) lookUnposted(tasks []int64) (map[int64]bool, error) {
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select t.id
-		from tasks t
-		left join artifacts a on a.namespace = t.namespace and a.sha256 = t.artifact
+		from belfry.tasks t
+		left join belfry.artifacts a on a.namespace = t.namespace and a.sha256 = t.artifact
 		where `+c.sql.In("t.id", 1)+` and t.artifact <> '' and coalesce(a.posted_at, 0) = 0`, c.sql.List(tasks))
 	missing := make(map[int64]bool, len(ids))
 	for _, id := range ids {
@@ -100,7 +100,7 @@ func (c *change) hold(ids []int64) error {
 		return nil
 	}
 	_, err := c.tx.Exec(c.ctx, `
-		update jobs
+		update belfry.jobs
 		set state = 'waiting', ready_at = 0
 		where kind = 'program' and `+c.sql.In("id", 1), c.sql.List(ids))
 	return err
@@ -115,7 +115,7 @@ func (c *change) holdOf(t belfry.Task) error {
 	}
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
-		from jobs
+		from belfry.jobs
 		where task_id = $1 and kind = 'program' and state in ('ready', 'scheduled') and `+c.s.unleased()+`
 		order by id`, t.ID)
 	if err != nil {
@@ -150,13 +150,13 @@ func (c *change) releaseUploads(tasks string, args ...any) error {
 	queues, err := collect(c.ctx, c.tx, scanString, `
 		with free as materialized (
 			select id, row_number() over (order by due_at, id) as place
-			from jobs
+			from belfry.jobs
 			where kind = 'program' and state = 'waiting' and task_id in `+tasks+`)
-		update jobs
+		update belfry.jobs
 		set state = case when due_at > $1 then 'scheduled' else 'ready' end,
 			ready_at = case when due_at > $1 then 0 else $1 + place - 1 end
 		from free
-		where jobs.id = free.id and state = 'waiting'
+		where belfry.jobs.id = free.id and state = 'waiting'
 		returning case when state = 'ready' then queue else '' end`, append([]any{micros(c.now)}, args...)...)
 	if err != nil {
 		return err

@@ -136,6 +136,17 @@ func (l *lowWater) looked(k waterKey, found *before, took time.Duration) {
 	}
 }
 
+// begins reports that a look may begin beside the claims, which [lowWater.close]
+// waits for.
+func (l *lowWater) begins() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.looks.Add(1)
+	}
+	return !l.closed
+}
+
 // close waits for looks back, and has none begun any more.
 func (l *lowWater) close() {
 	l.mu.Lock()
@@ -200,6 +211,7 @@ func (l *lowWater) drain() {
 type picking struct {
 	cond   *where
 	n      int
+	slots  int // of these have a slot: the others are claimed ahead
 	key    waterKey
 	from   mark
 	marked bool
@@ -212,22 +224,24 @@ type picking struct {
 	hopeful bool
 	begun   time.Time
 	trip    time.Duration // to the database, before it looks
+	// lanes are conditions to walk under one by one in place of cond, in the order
+	// of all; none: cond.
+	lanes    []string
+	lookBack bool // it is time to
 }
 
 func (c *change) picking(w belfry.WorkerState, met []int64, q belfry.Queue, n int) picking {
 	cond := c.runnableBy(w, met)
 	cond.and("queue = ?", q.Name)
 	p := picking{cond: cond, n: n, key: waterKeyOf(w, met, q.Name), begun: time.Now(), trip: time.Since(c.begun)}
-	var lookBack bool
-	p.from, p.marked, lookBack = c.s.water.begin(p.key, c.now)
+	p.from, p.marked, p.lookBack = c.s.water.begin(p.key, c.now)
 	if b := p.from.before; b != nil { // and no further: behind them may be a million dead entries up to the mark
 		p.from.priority, p.from.readyAt, p.from.id, p.n = b.priority, b.readyAt, b.id-1, min(p.n, b.jobs)
+		p.lookBack = false
 		return p
 	}
 	p.hopeful = p.marked && p.from.id > 0
-	if p.marked && lookBack {
-		c.after(func() { c.s.lookBack(p) })
-	}
+	p.lookBack = p.lookBack && p.marked
 	return p
 }
 
@@ -262,7 +276,7 @@ func (s *Store) beforeMark(p picking) (found *before, err error) {
 			return b, rows.Scan(&b.priority, &b.readyAt, &b.id)
 		}, `
 			select priority, ready_at, id
-			from jobs
+			from belfry.jobs
 			where state = 'ready' and `+s.unleasedOfMany()+` and `+p.cond.sql()+`
 				and priority = `+placeholder(n+1)+` and (ready_at, id) <= (`+placeholder(n+2)+`, `+placeholder(n+3)+`)
 			order by priority desc, ready_at, id
@@ -303,12 +317,49 @@ func (c *change) picked(p picking, rows []jobRow, enough bool) {
 	c.after(func() { c.s.water.rise(p, last, enough, c.stable, took) })
 }
 
-// part is a walk through the index of ready jobs.
+// pickedOf is picked of a claim that leaves those behind the first n: it ended
+// there because it had found enough.
+func (c *change) pickedOf(p picking, rows []jobRow, n int, enough bool) {
+	switch {
+	case n == len(rows):
+		c.picked(p, rows, enough)
+	case n > 0:
+		p.n = n
+		c.picked(p, rows[:n], true)
+	}
+}
+
+// part is a walk through the index of ready jobs, or of those of several lanes,
+// which are merged.
 func (c *change) part(columns string, p picking, unleased, more, limit string) string {
-	return columns + `
-		where state = 'ready' and ` + unleased + ` and ` + p.cond.sql() + more + `
-		order by priority desc, ready_at, id
-		limit ` + limit + ` + 0` + c.sql.SkipLocked("jobs") // a sum, because SQLite plans anew for each value of a bare one
+	const order = `
+		order by priority desc, ready_at, id`
+	limit = `
+		limit ` + limit + ` + 0` // a sum, because SQLite plans anew for each value of a bare one
+	walk := func(cond string) string {
+		return columns + `
+		where state = 'ready' and ` + unleased + ` and ` + cond + more + order + limit + c.sql.SkipLocked("jobs")
+	}
+	switch len(p.lanes) {
+	case 0:
+		return walk(p.cond.sql())
+	case 1:
+		return walk(p.lanes[0])
+	}
+	all := make([]string, len(p.lanes))
+	for i, lane := range p.lanes {
+		all[i] = `select * from (` + walk(lane) + `) as lane_` + strconv.Itoa(i)
+	}
+	return strings.Join(all, ` union all `) + order + limit
+}
+
+// like is what jobs are compared with. Those of several lanes are not: they are
+// not much like each other, and are merged by what is not read then.
+func (p *picking) like(like *jobRow) *jobRow {
+	if len(p.lanes) > 1 {
+		return nil
+	}
+	return like
 }
 
 // ranges are the conditions on what is before, at and after the priority of the
@@ -329,7 +380,7 @@ func (c *change) walk(p picking, queue string, rows []jobRow) (_ []jobRow, err e
 			return
 		}
 		args := append(append(slices.Clone(p.cond.args), left), own...)
-		rows, err = c.pick(queue, rows, func(columns string) string { return c.part(columns, p, unleased, more, placeholder(next)) }, args)
+		rows, err = c.pick(rows, p.like(c.s.likeness.like(queue)), func(columns string) string { return c.part(columns, p, unleased, more, placeholder(next)) }, args)
 	}
 	if !p.marked {
 		look("")

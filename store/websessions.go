@@ -22,12 +22,12 @@ func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfr
 		w.CreatedAt = c.now
 		w, _ = w.Seen(c.now, l.WithDefaults())
 		if _, err := c.tx.Exec(ctx, `
-			delete from web_sessions
-			where expires_at <= (select expires_at from web_sessions order by expires_at desc limit 1 offset $1)`,
+			delete from belfry.web_sessions
+			where expires_at <= (select expires_at from belfry.web_sessions order by expires_at desc limit 1 offset $1)`,
 			belfry.MaxWebSessions-1); err != nil {
 			return err
 		}
-		_, err := c.tx.Exec(ctx, `insert into web_sessions (`+webSessionColumns+`) values ($1, $2, $3, $4, $5)`,
+		_, err := c.tx.Exec(ctx, `insert into belfry.web_sessions (`+webSessionColumns+`) values ($1, $2, $3, $4, $5)`,
 			w.Hash, w.Sealed, micros(w.CreatedAt), micros(w.SeenAt), micros(w.ExpiresAt))
 		return err
 	})
@@ -39,7 +39,7 @@ func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfr
 func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSessionLimits) (w belfry.WebSession, err error) {
 	var found bool
 	if err = s.db.Read(ctx, func(tx Tx) error {
-		w, found, err = first(ctx, tx, scanWebSession, `select `+webSessionColumns+` from web_sessions where hash = $1`, hash)
+		w, found, err = first(ctx, tx, scanWebSession, `select `+webSessionColumns+` from belfry.web_sessions where hash = $1`, hash)
 		return err
 	}); err != nil {
 		return belfry.WebSession{}, err
@@ -53,7 +53,7 @@ func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSession
 	}
 	w, changed := w.Seen(now, l.WithDefaults())
 	if changed {
-		s.note(ctx, "see web session", `update web_sessions set seen_at = $2, expires_at = $3 where hash = $1`, hash, micros(w.SeenAt), micros(w.ExpiresAt))
+		s.note(ctx, "see web session", `update belfry.web_sessions set seen_at = $2, expires_at = $3 where hash = $1`, hash, micros(w.SeenAt), micros(w.ExpiresAt))
 	}
 	return w, nil
 }
@@ -61,7 +61,7 @@ func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSession
 // CloseWebSession ends a session, if there is one.
 func (s *Store) CloseWebSession(ctx context.Context, hash string) error {
 	return s.write(ctx, "close web session", func(c *change) error {
-		_, err := c.tx.Exec(ctx, `delete from web_sessions where hash = $1`, hash)
+		_, err := c.tx.Exec(ctx, `delete from belfry.web_sessions where hash = $1`, hash)
 		return err
 	})
 }

@@ -58,7 +58,7 @@ func whyEnded(j belfry.Job) (summary, next string) {
 }
 
 func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Time, w *belfry.Why) error {
-	session, found, err := first(ctx, tx, s.scanSession, `select `+sessionColumns+` from sessions where id = $1`, j.Session)
+	session, found, err := first(ctx, tx, s.scanSession, `select `+sessionColumns+` from belfry.sessions where id = $1`, j.Session)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Store) whyRunning(ctx context.Context, tx Tx, j belfry.Job, now time.Ti
 
 // whyCycle says which member a cycle is at, and what that one waits for.
 func (s *Store) whyCycle(ctx context.Context, tx Tx, j belfry.Job, w *belfry.Why) error {
-	run, found, err := first(ctx, tx, scanRun, `select doc from cycle_runs where job_id = $1`, j.ID)
+	run, found, err := first(ctx, tx, scanRun, `select doc from belfry.cycle_runs where job_id = $1`, j.ID)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx Tx, row jobRow, now time.Time
 	if err != nil {
 		return err
 	}
-	workers, err := collect(ctx, tx, s.scanSession, `select `+sessionColumns+` from sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
+	workers, err := collect(ctx, tx, s.scanSession, `select `+sessionColumns+` from belfry.sessions where ended_at = 0 and expires_at > $1 order by started_at`, micros(now))
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (s *Store) whyBehind(ctx context.Context, tx Tx, j belfry.Job, stats belfry
 	}
 	ahead, _, err := first(ctx, tx, scanInt, fmt.Sprintf(`
 		select count(*)
-		from (select 1 from jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from jobs where id = $3), $3)) limit %d) as bounded`,
+		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (ready_at, id) < ((select ready_at from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
 		s.unleasedOfMany(), belfry.CountLimit+1), j.Queue, j.Priority, j.ID)
 	w.Checks = append(w.Checks, belfry.Check{Name: "no job goes first", OK: ahead == 0,
 		Detail: fmt.Sprintf("%d ahead in queue %s, %d running", ahead, j.Queue, stats.Running), Fix: "wait, raise its priority, or add workers"})
@@ -296,7 +296,7 @@ func (s *Store) whyProgram(ctx context.Context, tx Tx, row jobRow, w *belfry.Why
 		return nil
 	}
 	names := slices.Compact(slices.Sorted(maps.Values(g.Secrets)))
-	there, err := collect(ctx, tx, scanString, `select name from secrets where namespace = $1 and `+s.sql.In("name", 2), row.Namespace, s.sql.List(names))
+	there, err := collect(ctx, tx, scanString, `select name from belfry.secrets where namespace = $1 and `+s.sql.In("name", 2), row.Namespace, s.sql.List(names))
 	if err != nil {
 		return err
 	}

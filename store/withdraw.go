@@ -10,7 +10,7 @@ func (c *change) withdraw(cond string, arg any, reason belfry.Reason, note strin
 	// wait for the schedule's, which whoever withdraws holds.
 	ids, err := collect(c.ctx, c.tx, scanInt, `
 		select id
-		from jobs
+		from belfry.jobs
 		where `+cond+` and not (kind = 'cycle' and state = 'waiting') and `+c.s.unleased()+`
 		order by id`, arg)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *change) withdrawOf(row scheduleRow, reason belfry.Reason, note string) 
 		return err
 	}
 	_, err := c.tx.Exec(c.ctx, `
-		update occurrences
+		update belfry.occurrences
 		set decision = 'skipped', reason = $2, note = $3, decided_at = $4
 		where schedule_id = $1 and decision = 'buffered'`, row.ID, string(reason), note, micros(c.now))
 	return err

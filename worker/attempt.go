@@ -26,6 +26,7 @@ type attempt struct {
 	mu    sync.Mutex
 	cause error // it was told to end
 	slot  *slot // while it runs
+	begun bool
 }
 
 // begin makes an attempt of a leased job, which is the attempt's from then on.
@@ -68,10 +69,16 @@ func (a *attempt) ended() error {
 func (a *attempt) in(s *slot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.slot = s
+	a.slot, a.begun = s, true
 	if s != nil && a.cause != nil {
 		s.cancel(a.cause)
 	}
+}
+
+func (a *attempt) hasBegun() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.begun
 }
 
 // execute runs the attempt and gives what came of it to done. It reports
@@ -94,7 +101,12 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 			a.in(nil)
 		}
 		f, report := conclude(f, cause, a.run.Timeout())
-		f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
+		if unable := cause == nil && f.Outcome == belfry.OutcomeHandedBack; unable {
+			w.unwell.saw(a.run.Job.Kind, false, f.Error)
+		} else {
+			w.unwell.saw(a.run.Job.Kind, true, "")
+			f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
+		}
 		w.options.Observer.Ended(a.lane.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
 		a.left.Store(left)
 		done(a, f, now, report && !a.lane.life.lost())

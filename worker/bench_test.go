@@ -31,7 +31,7 @@ func (e *endless) Claim(_ context.Context, r belfry.ClaimRequest) (belfry.Claim,
 	return c, nil
 }
 
-func (e *endless) Renew(context.Context, string, []belfry.Ref) (belfry.Renewal, error) {
+func (e *endless) Renew(context.Context, string, []belfry.Holding) (belfry.Renewal, error) {
 	return belfry.Renewal{}, nil
 }
 

@@ -59,7 +59,10 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		l.answer(ctx, rings, atOnce)
 		return a
 	}
-	claim, arrived, err := l.ask(ctx, belfry.ClaimRequest{Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}})
+	without, _, _ := l.life.worker.unwell.state()
+	claim, arrived, err := l.ask(ctx, belfry.ClaimRequest{
+		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: without,
+	})
 	if err != nil {
 		a.err = err
 		l.answer(ctx, rings, putOff)

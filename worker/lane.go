@@ -14,6 +14,11 @@ import (
 // slots, and a reserve for those that will be free soon, and never waits for
 // another lane.
 //
+// Of each claim it says how many jobs would have to wait. If this process dies,
+// those are handed back, and the others are lost: a job that arrives for a free
+// slot begins at once. So no slot that was promised to a claim is given away
+// before it is answered.
+//
 // A runner is a goroutine that has a slot. When its attempt has ended it takes
 // the next from the reserve by itself; without one it waits for the loop, which
 // claims beside it and is woken when the reserve runs low.
@@ -33,11 +38,14 @@ type lane struct {
 
 	mu        sync.Mutex
 	slots     int
+	fewer     int // slots from the next claim on, if not 0
 	running   int
 	waiting   int // runners that listen on idle
 	unsettled int // ended here, and not yet answered by the broker
 	claiming  bool
 	reserve   []*attempt
+	mayWait   bool // the last job that arrived may: others like it can be claimed ahead
+	dry       bool // nothing could be claimed ahead: ask again for a free slot
 	pace      pace
 }
 
@@ -46,13 +54,14 @@ type answer struct {
 	attempts []*attempt
 	err      error
 	early    bool // empty before its wait was over
+	ahead    bool // all that it asked for would have had to wait
 	idle     bool // nothing was held when it was asked
 }
 
 func newLane(l *life, queue string, slots int) *lane {
 	o := l.worker.options
 	return &lane{
-		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), pace: newPace(),
+		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: newPace(),
 		places: make(chan struct{}, answering),
 		bells:  patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be heard"},
 	}
@@ -97,7 +106,7 @@ func (l *lane) run(ctx context.Context) error {
 			mayClaim = true
 		case a := <-answers:
 			claiming = false
-			l.arrive(a.attempts)
+			l.arrive(a)
 			if l.once && (a.err != nil || len(a.attempts) == 0 && a.idle) {
 				return a.err
 			}
@@ -116,11 +125,17 @@ func (l *lane) close() {
 	l.handBack(left)
 }
 
-func (l *lane) arrive(as []*attempt) {
+func (l *lane) arrive(a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.claiming = false
-	l.reserve = append(l.reserve, as...)
+	l.reserve = append(l.reserve, a.attempts...)
+	if n := len(a.attempts); n > 0 {
+		last := &a.attempts[n-1].run
+		l.mayWait = last.Task.Retry.MayWait(*last.Job)
+	} else if a.err == nil {
+		l.dry = a.ahead
+	}
 }
 
 // waitsForOwn reports that a lane which runs once and found nothing ready has
@@ -171,7 +186,7 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	}()
 	for len(l.reserve) > 0 {
 		first, now := l.reserve[0], time.Now()
-		fit := first.ended() == nil && now.Sub(first.arrived) < reserveFor
+		fit := first.ended() == nil && now.Sub(first.arrived) < reserveFor && !l.life.worker.unwell.cannot(first.run.Job.Kind)
 		if fit && l.running >= l.slots {
 			return nil, false, unfit
 		}
@@ -246,8 +261,12 @@ const reserveFor = time.Duration(belfry.DeadlineGrace) / 2
 func (l *lane) resize(slots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if slots > 0 {
-		l.slots = slots
+	switch {
+	case slots <= 0:
+	case slots < l.slots && l.claiming: // the claim under way may bring jobs for all of them
+		l.fewer = slots
+	default:
+		l.slots, l.fewer = slots, 0
 	}
 }
 
@@ -293,12 +312,25 @@ func (l *lane) wants() (n int, spare bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pace.measure(time.Now())
-	if !l.low() {
+	if l.fewer > 0 {
+		l.slots, l.fewer = l.fewer, 0
+	}
+	if !l.low() || l.dry && l.free() == 0 {
 		return 0, false
 	}
 	n = l.room()
 	l.claiming = n > 0
 	return n, len(l.reserve) == 0
+}
+
+// free is how many slots there are for jobs that arrive.
+func (l *lane) free() int { return max(0, l.slots-l.running-len(l.reserve)) }
+
+// beyond is how many of n jobs would have to wait if they arrived now.
+func (l *lane) beyond(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(0, n-l.free())
 }
 
 // low reports that the reserve is half used up. Claiming earlier would only
@@ -308,7 +340,7 @@ func (l *lane) low() bool { return len(l.reserve) <= l.prefetch()/2 }
 // prefetch is the size of the reserve.
 func (l *lane) prefetch() int {
 	switch n := l.life.worker.options.Prefetch; {
-	case n < 0 || l.once:
+	case n < 0 || l.once || !l.mayWait:
 		return 0
 	case n > 0:
 		return n
@@ -339,13 +371,30 @@ func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
 		a.idle = idle
 		return a
 	}
-	wait := l.life.worker.options.Poll
-	if l.once {
+	wait, beyond := l.life.worker.options.Poll, l.beyond(want)
+	without, again, trying := l.life.worker.unwell.state()
+	if trying {
+		want, beyond = 1, min(beyond, 1)
+	}
+	if len(without) > 0 {
+		wait = max(0, min(wait, time.Until(again)))
+	}
+	if l.once || beyond == want { // with a slot that gets free meanwhile it would have to ask anew
 		wait = 0
 	}
 	begun := time.Now()
-	_, attempts, err := l.ask(ctx, belfry.ClaimRequest{Want: map[string]int{l.queue: want}, Wait: belfry.Duration(wait)})
-	return answer{attempts: attempts, err: err, idle: idle, early: err == nil && len(attempts) == 0 && time.Since(begun) < wait}
+	_, attempts, err := l.ask(ctx, belfry.ClaimRequest{Want: map[string]int{l.queue: want}, Ahead: l.ahead(beyond), Without: without, Wait: belfry.Duration(wait)})
+	return answer{
+		attempts: attempts, err: err, idle: idle, ahead: beyond == want,
+		early: err == nil && len(attempts) == 0 && time.Since(begun) < wait,
+	}
+}
+
+func (l *lane) ahead(n int) map[string]int {
+	if n == 0 {
+		return nil
+	}
+	return map[string]int{l.queue: n}
 }
 
 // ask is one call. What arrives is held by the life before anybody else knows,

@@ -42,6 +42,11 @@ type life struct {
 func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	callCtx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
+	if w.options.makes != nil {
+		if err := w.options.makes.EnsureQueues(callCtx, slices.Sorted(maps.Keys(w.options.Queues))...); err != nil {
+			return nil, err
+		}
+	}
 	sent := time.Now()
 	s, err := w.options.Broker.OpenSession(callCtx, w.options.info())
 	if err != nil {
@@ -198,8 +203,11 @@ func (l *life) sawClaim(ctx context.Context, err error) error {
 	l.mu.Lock()
 	l.claims.Saw(err)
 	l.mu.Unlock()
-	if belfry.CodeOf(err) == belfry.Unauthorized {
+	switch {
+	case belfry.CodeOf(err) == belfry.Unauthorized:
 		l.giveUp("claim was not authorized")
+	case errors.Is(err, belfry.ErrOutdated):
+		l.giveUp("the database has moved on")
 	}
 	return err
 }
@@ -268,13 +276,13 @@ func (l *life) holding() (n int) {
 	return n
 }
 
-func (l *life) refs() (all []belfry.Ref) {
+func (l *life) refs() (all []belfry.Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := range l.held {
 		for i := range p.attempts {
 			if a := &p.attempts[i]; !a.released {
-				all = append(all, a.run.Ref())
+				all = append(all, belfry.Holding{Ref: a.run.Ref(), Waiting: !a.hasBegun()})
 			}
 		}
 	}

@@ -55,14 +55,18 @@ type Options struct {
 	// Default: 10s.
 	Patience time.Duration
 	// Prefetch is how many jobs per queue are claimed beyond the free slots.
-	// More gives throughput to tiny jobs and keeps jobs from idle workers.
-	// Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
+	// More gives throughput to tiny jobs and keeps jobs from idle workers. A
+	// job whose loss would be final, because it has a single try or is not to be
+	// tried again when its worker was lost, is never claimed so, nor is one that
+	// was tried before ([belfry.Retry.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
 	// so none where jobs take long.
 	Prefetch int
 	// Logger receives what the worker does. Default: none.
 	Logger *slog.Logger
 	// Observer receives numbers for metrics. Default: none.
 	Observer Observer
+
+	makes queueMaker // of a [Runner]: the queues are made before a session opens
 }
 
 // Limits of the options. A claim that waited its whole Poll still has

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -90,6 +91,8 @@ func (l *life) renewOnce(ctx context.Context) error {
 	switch {
 	case belfry.CodeOf(err) == belfry.Unauthorized:
 		l.giveUp("renewal was not authorized")
+	case errors.Is(err, belfry.ErrOutdated): // no renewal will come, so what runs stops while the session still keeps it
+		l.giveUp("the database has moved on")
 	case err != nil:
 		return err
 	case r.Lost:

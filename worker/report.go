@@ -231,16 +231,18 @@ func (r *reporter) call(ctx context.Context, batch []report) ([]belfry.Finished,
 	if err == nil && len(answers) != len(fs) {
 		err = belfry.Errorf(belfry.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
 	}
-	r.watch.Reported(len(fs), countStale(answers), time.Since(begun), err)
+	r.watch.Reported(len(fs), countStale(fs, answers), time.Since(begun), err)
 	r.mu.Lock()
 	r.failing = err != nil
 	r.mu.Unlock()
 	return answers, err
 }
 
-func countStale(answers []belfry.Finished) (n int) {
-	for _, a := range answers {
-		if a.Stale {
+// countStale leaves out those that were told to end: that their lease is gone by
+// then is how they learned of it.
+func countStale(fs []belfry.Finish, answers []belfry.Finished) (n int) {
+	for i, a := range answers {
+		if a.Stale && i < len(fs) && fs[i].Outcome != belfry.OutcomeCanceled {
 			n++
 		}
 	}
@@ -262,7 +264,7 @@ func (r *reporter) settle(batch []report, answers []belfry.Finished) {
 // or will settle the job, and what this worker did does not count.
 func (r *reporter) stale(rep report) {
 	level := slog.LevelWarn
-	if rep.expected {
+	if rep.expected || rep.finish.Outcome == belfry.OutcomeCanceled {
 		level = slog.LevelDebug
 	}
 	r.log.Log(context.Background(), level, "result came too late and was discarded",

@@ -18,7 +18,8 @@ type RunnerOptions struct {
 	Handlers *Handlers
 	// Executors run other kinds. Default: none.
 	Executors map[belfry.Kind]Executor
-	// Queue that is served. Default: "default".
+	// Queue that is served. One that is missing is made, where Broker is a store.
+	// Default: "default".
 	Queue string
 	// Concurrency is how many jobs run at the same time; 0: as many as the
 	// queue itself says.
@@ -29,6 +30,9 @@ type RunnerOptions struct {
 	// Lease is how long its jobs stay with it when the program is lost. 1s to
 	// 10m; default: the broker's, 30s.
 	Lease time.Duration
+	// Prefetch is how many jobs are claimed beyond the free slots: see
+	// [Options.Prefetch]. Negative: none. Default: as many as end in 50ms.
+	Prefetch int
 	// Grace is how long Stop lets running jobs go on before they are cancelled
 	// and handed back. Negative: not at all. Default: 30s.
 	Grace time.Duration
@@ -40,6 +44,11 @@ type RunnerOptions struct {
 	Logger *slog.Logger
 	// Observer receives numbers for metrics. Default: none.
 	Observer Observer
+}
+
+// queueMaker is a broker that makes queues which are missing: a store.
+type queueMaker interface {
+	EnsureQueues(ctx context.Context, names ...string) error
 }
 
 // Runner serves one queue inside a program that starts and stops it. For
@@ -59,12 +68,13 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 	w, err := New(Options{
 		Broker: o.Broker, Handlers: o.Handlers, Executors: o.Executors,
 		Queues: map[string]int{queue: o.Concurrency},
-		Poll:   o.Poll, Lease: o.Lease, Grace: o.Grace, Name: o.Name, Namespace: o.Namespace,
+		Poll:   o.Poll, Prefetch: o.Prefetch, Lease: o.Lease, Grace: o.Grace, Name: o.Name, Namespace: o.Namespace,
 		Logger: o.Logger, Observer: o.Observer,
 	})
 	if err != nil {
 		return nil, err
 	}
+	w.options.makes, _ = o.Broker.(queueMaker)
 	return &Runner{worker: w, service: lifecycle.New("runner of queue "+queue, w.Run)}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -52,6 +53,35 @@ func TestARunnerStartsStopsAndStartsAgain(t *testing.T) {
 			t.Errorf("ran %d, %v", n, err)
 		}
 	})
+}
+
+func TestRunnerMakesItsQueue(t *testing.T) {
+	t.Parallel()
+	st, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	var handlers worker.Handlers
+	work := worker.Handle(&handlers, "work", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+	r, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers, Queue: "mail"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
+		t.Fatalf("ran %d, %v", n, err)
+	}
+	job, err := work.New(struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Queue = "mail"
+	if _, err := st.Enqueue(t.Context(), []belfry.NewJob{job}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.RunOnce(t.Context()); n != 1 || err != nil {
+		t.Errorf("ran %d, %v", n, err)
+	}
 }
 
 func TestStopIsBoundedByItsContext(t *testing.T) {

@@ -12,7 +12,14 @@ import (
 )
 
 // Worker runs jobs.
-type Worker struct{ options Options }
+type Worker struct {
+	options Options
+	unwell  *unwell
+}
+
+// Unwell says of which kinds this machine cannot begin jobs at the moment, and
+// why. It hands them back, and tries again after a while.
+func (w *Worker) Unwell() map[belfry.Kind]string { return w.unwell.said() }
 
 // New checks the options.
 func New(o Options) (*Worker, error) {
@@ -20,7 +27,7 @@ func New(o Options) (*Worker, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Worker{options: o}, nil
+	return &Worker{options: o, unwell: newUnwell(o.Logger)}, nil
 }
 
 // Run serves until the context ends. Then it claims no more, hands back what
@@ -29,7 +36,9 @@ func New(o Options) (*Worker, error) {
 // session. A broker that is away, or gives up the session, does not make it
 // return earlier: it waits, with growing pauses, until the broker is back. A
 // broker that refuses the very first session does: a wrong token or a worker
-// that it does not understand will not get better by waiting.
+// that it does not understand will not get better by waiting. So does a database
+// that this program is too old for, at any time: what runs is stopped as when a
+// session is lost, and the error has [belfry.ErrOutdated] in its chain.
 //
 // The error is that refusal, or says that the shutdown was not clean: that
 // results could not be delivered, or the session not be closed.
@@ -43,7 +52,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if ctx.Err() != nil && l == nil {
 			return nil
 		}
-		if !opened && refusesForGood(err) {
+		if !opened && refusesForGood(err) || errors.Is(err, belfry.ErrOutdated) {
 			return err
 		}
 		opened = opened || err == nil
@@ -100,6 +109,7 @@ type shift struct {
 	log     *slog.Logger
 	reports *reporter
 	ship    *shipper
+	unwell  *unwell
 }
 
 // startShift starts the deliverers. Stop ends them, when nobody hands anything
@@ -110,6 +120,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 		options: o, log: o.Logger,
 		reports: newReporter(o.Broker, o.Logger, o.Observer),
 		ship:    newShipper(o.Broker, o.Logger),
+		unwell:  w.unwell,
 	}
 	// Not a child of any context that shutdown ends: what these two deliver is
 	// what shutdown waits for.

@@ -50,13 +50,13 @@ func TestAProgramIsPushedRunAndItsFilesFetchedThroughABucket(t *testing.T) {
 	}
 	p.run("job", "outputs", id[1], "--download", "results")
 
-	kept := map[string]string{"belfry/sha256/" + digestOf(t, visitor): "the program"}
+	kept := map[string]string{"belfry/default/sha256/" + digestOf(t, visitor): "the program"}
 	for _, file := range []string{"report.txt", "parts/one.txt"} {
 		got, err := os.ReadFile(filepath.Join(p.dir, "results", file))
 		if must(t, err); string(got) != "this is "+file+"\n" {
 			t.Errorf("%s came back as %q", file, got)
 		}
-		kept["belfry/sha256/"+digestOf(t, filepath.Join(p.dir, "results", file))] = file
+		kept["belfry/default/sha256/"+digestOf(t, filepath.Join(p.dir, "results", file))] = file
 	}
 	objects, err := gateway.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket})
 	must(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/internal/termtext"
 )
 
 // Main runs one command line and answers its exit code. It uses nothing of the
@@ -29,7 +30,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil && !c.began {
 		err = c.usage(root, args, err)
 	}
-	report(stderr, c.nameToken(err), c.colorOn(stderr))
+	report(c.stderr, c.nameToken(err), c.colorOn(stderr))
 	return exitCode(err)
 }
 
@@ -37,6 +38,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	bars           io.Writer // stderr as it is, for drawings of our own
 	env            map[string]string
 
 	configFile string
@@ -50,7 +52,7 @@ type cli struct {
 }
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env []string) *cli {
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, env: map[string]string{}, texts: map[string]*string{}}
+	c := &cli{stdin: stdin, stdout: forTerminal(stdout), stderr: forTerminal(stderr), bars: stderr, env: map[string]string{}, texts: map[string]*string{}}
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		c.env[name] = value
@@ -273,7 +275,19 @@ func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.C
 	return cmd
 }
 
+// forTerminal keeps what strangers have written from steering a terminal. What
+// goes to a file or a pipe stays as it is.
+func forTerminal(w io.Writer) io.Writer {
+	if isTerminal(w) {
+		return &termtext.Writer{W: w}
+	}
+	return w
+}
+
 func isTerminal(v any) bool {
+	if w, is := v.(*termtext.Writer); is {
+		v = w.W
+	}
 	f, ok := v.(*os.File)
 	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }

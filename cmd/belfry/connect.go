@@ -90,7 +90,7 @@ func (c *cli) dial(l *config.Loaded) (*conn, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{})
+	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{CAFile: l.CAFile})
 	if err != nil {
 		return nil, nil, err
 	}

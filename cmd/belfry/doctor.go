@@ -114,13 +114,13 @@ func databaseFindings(ctx context.Context, s *conn) (found []finding) {
 }
 
 func schemaFinding(h belfry.Health) finding {
-	switch {
-	case h.SchemaVersion == h.SchemaWanted:
-		return good("schema", "version %d", h.SchemaVersion)
-	case h.SchemaVersion > h.SchemaWanted:
-		return bad("schema", "run a newer belfry", "version %d, and this belfry knows up to %d", h.SchemaVersion, h.SchemaWanted)
+	if c := h.Schema().Check(); !c.OK {
+		return finding{Check: c}
 	}
-	return bad("schema", "belfry migrate", "version %d, and %d is needed", h.SchemaVersion, h.SchemaWanted)
+	if h.SchemaVersion > h.SchemaWanted {
+		return good("schema", "version %d, which this belfry, of version %d, can use", h.SchemaVersion, h.SchemaWanted)
+	}
+	return good("schema", "version %d", h.SchemaVersion)
 }
 
 // clockFinding compares this machine with the clock that decides, giving the

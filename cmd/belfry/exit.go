@@ -22,6 +22,7 @@ const (
 	exitUnavailable  = 6
 	exitInternal     = 7
 	exitNothing      = 8 // belfry worker init found no job
+	exitUnknown      = 9 // the answer to a change was lost
 )
 
 const exitHelp = `Exit codes:
@@ -33,7 +34,8 @@ const exitHelp = `Exit codes:
   5  no valid token, or not the right to do this
   6  the server or database cannot be reached now
   7  a fault of Belfry itself
-  8  belfry worker init found no job`
+  8  belfry worker init found no job
+  9  the outcome is unknown: the answer to a change was lost, and it may have been made`
 
 // exitCode is the one place where what went wrong becomes an exit code.
 func exitCode(err error) int {
@@ -58,6 +60,8 @@ func exitCode(err error) int {
 		return exitUnauthorized
 	case belfry.Unavailable:
 		return exitUnavailable
+	case belfry.Unknown:
+		return exitUnknown
 	}
 	return exitInternal
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 func (c *cli) jobCmd() *cobra.Command {
@@ -182,7 +183,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		"queue", j.Queue, "priority", strconv.Itoa(j.Priority), "due", when(j.DueAt, now),
 		"created", when(j.CreatedAt, now), "claimed", when(j.ClaimedAt, now), "finished", when(j.FinishedAt, now),
 		"attempts", attemptsText(j), "timeout", j.Timeout.String(),
-		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "rerun of", idText(j.RerunOf), "reruns", idText(j.Reruns...), "input", string(j.Input), "output", outputText(j))
+		"tags", strings.Join(j.Tags, ", "), "key", j.Key, "active key", j.ActiveKey, "rerun of", idText(j.RerunOf), "reruns", idText(j.Reruns...), "input", string(plainjson.Unescape(j.Input)), "output", outputText(j))
 	if members := outputOf(j).Members; j.Kind == belfry.KindCycle && len(members) > 0 {
 		fmt.Fprintln(w)
 		c.drawResults(w, members)
@@ -197,11 +198,11 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 		if a.ExitCode != nil && exit == "" {
 			exit = strconv.Itoa(*a.ExitCode)
 		}
-		began := a.StartedAt
-		if began.IsZero() {
-			began = a.ClaimedAt
+		started, took := "not known", ""
+		if began := a.BeganAt(); !began.IsZero() {
+			started, took = stamp(began), span(a.EndedAt.Sub(began))
 		}
-		g.row(strconv.Itoa(a.Number), g.state(string(a.Outcome)), a.Worker, stamp(began), span(a.EndedAt.Sub(began)), exit, clip(a.Error, 80))
+		g.row(strconv.Itoa(a.Number), g.state(string(a.Outcome)), a.Worker, started, took, exit, clip(a.Error, 80))
 	}
 	g.write(w)
 	for _, a := range attempts {
@@ -213,7 +214,7 @@ func (c *cli) drawJob(w io.Writer, j belfry.Job, attempts []belfry.Attempt, now 
 }
 
 func attemptsText(j belfry.Job) string {
-	text := fmt.Sprintf("%d begun, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts)
+	text := fmt.Sprintf("%d claimed, %d of %d spent", j.Attempt, j.Failures, j.MaxAttempts)
 	if j.Infra > 0 {
 		text += fmt.Sprintf(", %d spoiled by the machine", j.Infra)
 	}
@@ -236,5 +237,5 @@ func outputText(j belfry.Job) string {
 	if j.Kind == belfry.KindCycle && len(j.Output) > 0 {
 		return tally(outputOf(j))
 	}
-	return clip(string(j.Output), 2000)
+	return clip(string(plainjson.Unescape(j.Output)), 2000)
 }

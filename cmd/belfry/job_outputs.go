@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -181,7 +182,7 @@ func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutpu
 
 func (s *conn) openOutput(ctx context.Context, o belfry.JobOutput) (io.ReadCloser, error) {
 	if s.artifacts != nil { // there is no server that would answer a link
-		return s.artifacts.Open(ctx, o.SHA256)
+		return s.artifacts.Open(ctx, s.namespace+"/"+o.SHA256)
 	}
 	link, err := s.OutputLink(ctx, s.namespace, o.JobID, o.Name, o.Lease)
 	if err != nil {
@@ -194,7 +195,10 @@ func (s *conn) openOutput(ctx context.Context, o belfry.JobOutput) (io.ReadClose
 }
 
 // links follows no redirect: a link is for one place.
-var links = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+var links = &http.Client{
+	Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // drawSandboxed is how a program was kept apart, what it used and left.
 func (c *cli) drawSandboxed(w io.Writer, s *belfry.Sandboxed) {

@@ -140,7 +140,7 @@ func (c *cli) workerToken(ctx context.Context, l *config.Loaded) (string, error)
 	if err != nil {
 		return "", err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), "", httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
+	client, err := httpapi.NewClient(l.ServerURL(), "", workerClient(l))
 	if err != nil {
 		return "", err
 	}

@@ -30,6 +30,7 @@ func TestExitCodes(t *testing.T) {
 		exitNotFound:     {belfry.Errorf(belfry.NotFound, "x")},
 		exitConflict:     {belfry.Errorf(belfry.Conflict, "x"), exitStatus(exitConflict)},
 		exitUnauthorized: {belfry.Errorf(belfry.Unauthorized, "x"), belfry.Errorf(belfry.Forbidden, "x")},
+		exitUnknown:      {belfry.Errorf(belfry.Unknown, "x")},
 		exitUnavailable:  {fmt.Errorf("around: %w", belfry.Errorf(belfry.Unavailable, "x"))},
 		exitInternal:     {belfry.Errorf(belfry.Internal, "x")},
 		exitNothing:      {exitStatus(exitNothing)},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 var (
@@ -53,11 +54,11 @@ func (c *cli) checkOutput() error {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
+	_, err = fmt.Fprintf(w, "%s\n", plainjson.Indent(text))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/app"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 func (c *cli) runCmd() *cobra.Command {
@@ -131,7 +132,7 @@ func asJSON(value string) json.RawMessage {
 	if trimmed := strings.TrimSpace(value); trimmed != "" && json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
 	}
-	text, err := json.Marshal(value)
+	text, err := plainjson.Marshal(value)
 	if err != nil {
 		return json.RawMessage(`""`)
 	}
@@ -148,7 +149,7 @@ func (c *cli) runElsewhere(ctx context.Context, s *conn, t belfry.Task, input js
 	c.noteIdle(s)
 	err = (&logPrinter{c: c}).follow(ctx, s, id, 0)
 	if j, showErr := s.Job(ctx, s.namespace, id); showErr == nil && len(j.Output) > 0 {
-		fmt.Fprintf(c.stdout, "%s\n", j.Output)
+		fmt.Fprintf(c.stdout, "%s\n", plainjson.Unescape(j.Output))
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 func (c *cli) scheduleCmd() *cobra.Command {
@@ -276,7 +277,7 @@ func (c *cli) drawSchedule(w io.Writer, s belfry.Schedule, now time.Time) {
 		"overlap", string(s.Overlap), "catch-up", fmt.Sprintf("%s, within %s", s.Catchup, s.CatchupWindow),
 		"not in", strings.Join(s.Blackout, ", "), "only in", strings.Join(s.Within, ", "), "kept out", string(s.OnBlackout),
 		"clock changes", fmt.Sprintf("gap: %s, fold: %s", s.DSTGap, s.DSTFold),
-		"input", string(s.Input), "generation", strconv.FormatInt(s.Generation, 10),
+		"input", string(plainjson.Unescape(s.Input)), "generation", strconv.FormatInt(s.Generation, 10),
 		"created", stamp(s.CreatedAt), "updated", stamp(s.UpdatedAt))
 }
 

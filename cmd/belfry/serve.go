@@ -132,6 +132,9 @@ func (c *cli) next(a *app.App, l *config.Loaded, empty bool) string {
 	if a.URL() != "" && a.URL() != "http://127.0.0.1:7420" && !l.Given("server") {
 		where = " --server " + a.URL()
 	}
+	if path, err := app.TokenPath(config.Default()); err == nil && a.TokenFile() != "" && a.TokenFile() != path && !l.Given("token_file") {
+		where += " --token-file " + a.TokenFile()
+	}
 	switch {
 	case a.URL() == "":
 		return self + " job list --watch --server URL-OF-A-NODE-WITH-THE-API"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 func (c *cli) taskCmd() *cobra.Command {
@@ -104,7 +105,7 @@ func (c *cli) drawTask(w io.Writer, t belfry.Task) {
 		"queue", t.Queue, "priority", strconv.Itoa(t.Priority), "timeout", t.Timeout.String(),
 		"retry", fmt.Sprintf("%d attempts, %s from %s to %s, when lost: %s",
 			t.Retry.MaxAttempts, t.Retry.Backoff, t.Retry.Delay, t.Retry.MaxDelay, t.Retry.OnLost),
-		"needs", entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(t.Input),
+		"needs", entries(t.Needs.Labels, "="), "tags", strings.Join(t.Tags, ", "), "input", string(plainjson.Unescape(t.Input)),
 	}
 	if cmd := t.Command; cmd != nil {
 		pairs = append(pairs, "shell", cmd.Shell, "argv", strings.Join(cmd.Argv, " "), "dir", cmd.Dir,

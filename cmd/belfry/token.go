@@ -33,7 +33,7 @@ claims jobs and settles them.
 Without a token for the server, stop it and run this in its folder: it then
 works on the SQLite file itself.`,
 		Example: `  belfry token create ci --scope operate --expires 90d
-  belfry token create build-machine --scope worker,read > worker.token
+  belfry token create build-machine --scope worker > worker.token
   belfry token create me --scope admin --for '*' --save`,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
 			t := belfry.Token{Name: args[0], Namespace: forNamespace}

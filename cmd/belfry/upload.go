@@ -92,7 +92,7 @@ func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) err
 		return nil
 	}
 	for try := 1; up.Link != nil; try++ {
-		sent := c.send(ctx, s, *up.Link, b)
+		sent := c.send(ctx, s, ns, *up.Link, b)
 		if sent == nil {
 			break
 		}
@@ -113,10 +113,10 @@ func (c *cli) upload(ctx context.Context, s *conn, ns string, b *executable) err
 }
 
 // send carries out one link, and shows how far it is.
-func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *executable) error {
+func (c *cli) send(ctx context.Context, s *conn, ns string, link belfry.SignedRequest, b *executable) error {
 	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
 	if isTerminal(c.stderr) {
-		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetDescription("uploading "+b.path),
+		bar := progressbar.NewOptions64(b.size, progressbar.OptionSetWriter(c.bars), progressbar.OptionSetDescription("uploading "+b.path),
 			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 			progressbar.OptionUseANSICodes(true))
 		defer bar.Exit() //nolint:errcheck // a drawing
@@ -126,7 +126,7 @@ func (c *cli) send(ctx context.Context, s *conn, link belfry.SignedRequest, b *e
 		fmt.Fprintf(c.stderr, "uploading %s: %s\n", b.path, belfry.SizeText(b.size))
 	}
 	if s.artifacts != nil { // there is no server that would take the link
-		return s.artifacts.Put(ctx, b.digest, b.size, body)
+		return s.artifacts.Put(ctx, ns+"/"+b.digest, b.size, body)
 	}
 	link, err := signed.At(s.where, link)
 	if err != nil {

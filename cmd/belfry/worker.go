@@ -15,10 +15,10 @@ import (
 func (c *cli) workerCmd() *cobra.Command {
 	cmd := noun("worker", "Run a worker on this machine, or show who runs jobs", []string{"workers"}, c.workerList(), c.workerShow(), c.workerDrain(), c.workerInit(), c.workerMain())
 	cmd.Long = `Run a worker on this machine, for a server elsewhere. It needs the server's URL
-and a token with the scope worker, and no database credentials. A token with
-the scope read besides lets it see queues that are created later. With --join the
-machine gets its own, the first time.`
-	cmd.Example = `  belfry token create build-1 --scope worker,read --for '*' > worker.token
+and a token with the scope worker, and no database credentials. Give each
+machine a token of its own, for one namespace. With --join the machine gets it
+by itself, the first time.`
+	cmd.Example = `  belfry token create build-1 --scope worker --for builds > worker.token
   belfry worker --server https://belfry.example.com --token-file worker.token --allow-commands
   belfry worker list`
 	cmd.RunE = c.local(func(cmd *cobra.Command, l *config.Loaded) error { return c.remoteWorker(cmd.Context(), l) })
@@ -36,13 +36,18 @@ func (c *cli) remoteWorker(ctx context.Context, l *config.Loaded) error {
 	return w.Run(ctx)
 }
 
+// workerClient is how a worker talks to its server.
+func workerClient(l *config.Loaded) httpapi.ClientOptions {
+	return httpapi.ClientOptions{CAFile: l.CAFile, UserAgent: "belfry-worker/" + versionText()}
+}
+
 // workers are those of a machine that has a server elsewhere.
 func (c *cli) workers(ctx context.Context, l *config.Loaded) (*app.Workers, error) {
 	token, err := c.workerToken(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	client, err := httpapi.NewClient(l.ServerURL(), token, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
+	client, err := httpapi.NewClient(l.ServerURL(), token, workerClient(l))
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,9 @@ follows is the server's to decide, and the pod is not to be started again.`,
 		Example: `  belfry worker main --dir /belfry`,
 		RunE: c.local(func(cmd *cobra.Command, l *config.Loaded) error {
 			w := app.Workers{Config: l.Config, Version: versionText(), Logger: c.logger(l.Config)}
-			return w.RunForPod(cmd.Context(), dir, attemptBroker)
+			return w.RunForPod(cmd.Context(), dir, func(h pod.Handover) (belfry.Broker, error) {
+				return httpapi.NewAttemptClient(h.Server, h.Session, h.Leased, workerClient(l))
+			})
 		}),
 	}
 	c.configFlags(cmd.Flags(), "worker")
@@ -86,9 +88,4 @@ func podDir(cmd *cobra.Command, dir *string) {
 		}
 		return nil
 	}
-}
-
-// attemptBroker is the server for one attempt, by its token.
-func attemptBroker(h pod.Handover) (belfry.Broker, error) {
-	return httpapi.NewAttemptClient(h.Server, h.Session, h.Leased, httpapi.ClientOptions{UserAgent: "belfry-worker/" + versionText()})
 }

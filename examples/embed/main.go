@@ -89,11 +89,15 @@ func run(ctx context.Context, path string, out io.Writer) error {
 	fmt.Fprintln(out, text)
 
 	// Or let a schedule ask, here twice and one second apart.
-	if _, err := st.CreateSchedule(ctx, belfry.Schedule{
-		Name: "twice", Task: "greet", MaxRuns: 2,
-		Rules: []belfry.Rule{{Every: belfry.Duration(time.Second)}},
-		Input: []byte(`{"name": "again"}`),
-	}); err != nil {
+	// Apply creates what is missing, so that the program may start again.
+	if _, err := st.Apply(ctx, belfry.Manifest{
+		Tasks: []belfry.Task{{Name: "greet"}},
+		Schedules: []belfry.Schedule{{
+			Name: "twice", Task: "greet", MaxRuns: 2,
+			Rules: []belfry.Rule{{Every: belfry.Duration(time.Second)}},
+			Input: []byte(`{"name": "again"}`),
+		}},
+	}, belfry.ApplyOptions{}); err != nil {
 		return err
 	}
 	if err := completed(ctx, st, "twice"); err != nil {

@@ -12,8 +12,16 @@ func TestTheExampleRuns(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	path := filepath.Join(t.TempDir(), "app.db")
+	for range 2 { // it may start again
+		theExampleRuns(ctx, t, path)
+	}
+}
+
+func theExampleRuns(ctx context.Context, t *testing.T, path string) {
+	t.Helper()
 	var out bytes.Buffer
-	if err := run(ctx, filepath.Join(t.TempDir(), "app.db"), &out); err != nil {
+	if err := run(ctx, path, &out); err != nil {
 		t.Fatal(err)
 	}
 	want := "hello World\ntwice: succeeded \"hello again\"\ntwice: succeeded \"hello again\"\n"

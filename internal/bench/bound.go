@@ -32,7 +32,7 @@ var Bounds = []Bare{
 // bareSchema holds one row for each claim, and finished jobs as Belfry keeps them.
 const bareSchema = `
 	create table bare_leases (number bigint primary key, session text not null, jobs bigint[] not null, deadline_at bigint not null);
-	create table bare_done (like jobs_done);
+	create table bare_done (like belfry.jobs_done);
 	create index on bare_done (id)`
 
 const (
@@ -40,7 +40,7 @@ const (
 	barePick = `
 		with picked as materialized (
 			select id, ready_at, %s
-			from jobs
+			from belfry.jobs
 			where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
 			order by priority desc, ready_at, id
 			limit $3 %s),
@@ -54,7 +54,7 @@ const (
 	bareWhole = `namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, origin, schedule, schedule_id,
 		generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key`
 	bareMove = `
-		with gone as (delete from jobs where id = any($2) returning *),
+		with gone as (delete from belfry.jobs where id = any($2) returning *),
 		freed as (delete from bare_leases where number = $1)
 		insert into %s (` + store.DoneColumns + `)` + bareEnded + `
 		from gone`
@@ -170,7 +170,7 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 func (b Bare) end(ctx context.Context, conn *pgx.Conn, batches <-chan claimed) error {
 	query := fmt.Sprintf(bareMove, "bare_done")
 	if b.Whole {
-		query = fmt.Sprintf(bareMove, "jobs_done")
+		query = fmt.Sprintf(bareMove, "belfry.jobs_done")
 	}
 	var now int64
 	if err := conn.QueryRow(ctx, "select (extract(epoch from clock_timestamp()) * 1000000)::bigint").Scan(&now); err != nil {

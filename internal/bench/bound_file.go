@@ -19,11 +19,11 @@ const (
 	bareFileSchema = `create table bare_leases (number integer primary key, session text not null, jobs text not null, deadline_at integer not null)`
 	bareFilePick   = `
 		select id, ready_at, ` + bareWhole + `
-		from jobs
+		from belfry.jobs
 		where state = 'ready' and queue = 'default' and priority = 0 and (ready_at, id) > ($1, $2)
 		order by priority desc, ready_at, id
 		limit $3`
-	bareFileMove = `insert into jobs_done (` + store.DoneColumns + `)` + bareEnded + ` from jobs where `
+	bareFileMove = `insert into belfry.jobs_done (` + store.DoneColumns + `)` + bareEnded + ` from belfry.jobs where `
 )
 
 func (b bareFile) run(ctx context.Context, d *Database, n int) (w Work, err error) {
@@ -102,7 +102,7 @@ func (b bareFile) end(ctx context.Context, tx store.Tx, sql store.Dialect, numbe
 		err = errors.New(strconv.FormatInt(moved, 10) + " jobs ended")
 	}
 	if err == nil {
-		_, err = tx.Exec(ctx, `delete from jobs where `+sql.In("id", 1), sql.List(ids))
+		_, err = tx.Exec(ctx, `delete from belfry.jobs where `+sql.In("id", 1), sql.List(ids))
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `delete from bare_leases where number = $1`, number)

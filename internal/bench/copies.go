@@ -42,9 +42,9 @@ func (d dialect) numbers(from, to string) string {
 
 // columns of a table, without the number that SQLite gives each row by itself.
 func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]string, error) {
-	query := "select name from pragma_table_info('" + table + "') where name <> 'seq' order by cid"
+	query := "select name from pragma_table_info('belfry_" + table + "') where name <> 'seq' order by cid"
 	if d.postgres {
-		query = "select column_name::text from information_schema.columns where table_schema = 'public' and table_name = '" + table + "' and is_identity = 'NO' order by ordinal_position"
+		query = "select column_name::text from information_schema.columns where table_schema = 'belfry' and table_name = '" + table + "' and is_identity = 'NO' order by ordinal_position"
 	}
 	rows, err := tx.Query(ctx, query)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d dialect) columns(ctx context.Context, tx store.Tx, table string) ([]stri
 // SQLite the store draws ahead, so it is the one to ask.
 func (d dialect) reserve(ctx context.Context, tx store.Tx, sequence string, n int) (before int64, err error) {
 	if d.postgres {
-		last, err := number(ctx, tx, "select setval('ids_"+sequence+"', nextval('ids_"+sequence+"') + $1)", n)
+		last, err := number(ctx, tx, "select setval('belfry.ids_"+sequence+"', nextval('belfry.ids_"+sequence+"') + $1)", n)
 		return last - int64(n), err
 	}
 	ids, err := d.store.NextIDs(ctx, tx, sequence, n)
@@ -105,7 +105,7 @@ func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix strin
 	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, last int64
 	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
-		from := " from schedules where name like '" + prefix + "%'"
+		from := " from belfry.schedules where name like '" + prefix + "%'"
 		if models, err = number(ctx, tx, "select count(*)"+from); err == nil {
 			last, err = number(ctx, tx, "select coalesce(max(id), 0)"+from)
 		}
@@ -156,11 +156,11 @@ func copyOfSchedules(d dialect, prefix string, columns []string) string {
 		}
 	}
 	return `
-		insert into schedules (` + strings.Join(columns, ", ") + `)
+		insert into belfry.schedules (` + strings.Join(columns, ", ") + `)
 		select ` + strings.Join(values, ", ") + `
 		from (
 			select *, row_number() over (order by id) as place
-			from schedules
+			from belfry.schedules
 			where name like '` + prefix + `%' and id <= $5) as m
 		cross join ` + d.numbers("$2", "$4")
 }
@@ -168,7 +168,7 @@ func copyOfSchedules(d dialect, prefix string, columns []string) string {
 // DeleteSchedules removes those whose name begins with prefix, and says nothing to anybody.
 func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error {
 	return change(ctx, st, func(tx store.Tx) error {
-		_, err := tx.Exec(ctx, "delete from schedules where name like '"+prefix+"%'")
+		_, err := tx.Exec(ctx, "delete from belfry.schedules where name like '"+prefix+"%'")
 		return err
 	})
 }
@@ -186,7 +186,7 @@ func (s *Site) cloneHistory(ctx context.Context, st *store.Store, n int, span ti
 	var models, first int64
 	if err := st.DB().Read(ctx, func(tx store.Tx) (err error) {
 		for query, to := range map[string]*int64{"count(*)": &models, "min(finished_at)": &first} {
-			if *to, err = number(ctx, tx, "select coalesce("+query+", 0) from jobs_done"); err != nil {
+			if *to, err = number(ctx, tx, "select coalesce("+query+", 0) from belfry.jobs_done"); err != nil {
 				return err
 			}
 		}
@@ -243,9 +243,9 @@ func (h *history) begin(ctx context.Context, tx store.Tx, tables []string) error
 		if err != nil {
 			return err
 		}
-		statements := []string{"create table " + modelsOf(table) + " as select * from " + table}
+		statements := []string{"create table " + modelsOf(table) + " as select * from belfry." + table}
 		for name, definition := range indexes {
-			statements = append(statements, "drop index "+name)
+			statements = append(statements, "drop index "+h.d.index(name))
 			h.end = append(h.end, definition)
 		}
 		for _, statement := range statements {
@@ -258,11 +258,19 @@ func (h *history) begin(ctx context.Context, tx store.Tx, tables []string) error
 	return nil
 }
 
+// index is the full name of an index: on PostgreSQL it has the schema of its table.
+func (d dialect) index(name string) string {
+	if d.postgres {
+		return "belfry." + name
+	}
+	return name
+}
+
 // indexes of a table, but for that of its primary key: how each is made, by its name.
 func (d dialect) indexes(ctx context.Context, tx store.Tx, table string) (map[string]string, error) {
-	query := "select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name = '" + table + "'"
+	query := "select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name = 'belfry_" + table + "'"
 	if d.postgres {
-		query = "select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where schemaname = 'public' and tablename = '" + table + "'"
+		query = "select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where schemaname = 'belfry' and tablename = '" + table + "'"
 	}
 	rows, err := tx.Query(ctx, query)
 	if err != nil {
@@ -333,7 +341,7 @@ func copyOf(d dialect, table string, columns []string, id, shift string, own map
 		order += ", r.number"
 	}
 	return `
-		insert into ` + table + ` (` + strings.Join(columns, ", ") + `)
+		insert into belfry.` + table + ` (` + strings.Join(columns, ", ") + `)
 		select ` + strings.Join(values, ", ") + `
 		from (
 			select id, finished_at, row_number() over (order by id) as place
@@ -345,7 +353,10 @@ func copyOf(d dialect, table string, columns []string, id, shift string, own map
 
 // prepareDays makes the partitions of the past, which a node that ran then would have made.
 func (s *Site) prepareDays(ctx context.Context, from time.Time, span time.Duration) error {
-	rows, err := s.conn.Query(ctx, "select partrelid::regclass::text from pg_partitioned_table")
+	rows, err := s.conn.Query(ctx, `
+		select c.relname
+		from pg_partitioned_table p join pg_class c on c.oid = p.partrelid
+		where c.relnamespace = 'belfry'::regnamespace`)
 	if err != nil {
 		return err
 	}
@@ -363,7 +374,7 @@ func (s *Site) prepareDays(ctx context.Context, from time.Time, span time.Durati
 	const day = 24 * time.Hour
 	for at := from.UTC().Truncate(day); !at.After(from.Add(span)); at = at.Add(day) {
 		for _, parent := range parents {
-			_, err := s.conn.Exec(ctx, fmt.Sprintf("create table if not exists %s_%s partition of %s for values from (%d) to (%d)",
+			_, err := s.conn.Exec(ctx, fmt.Sprintf("create table if not exists belfry.%s_%s partition of belfry.%s for values from (%d) to (%d)",
 				parent, at.Format("20060102"), parent, at.UnixMicro(), at.Add(day).UnixMicro()))
 			if err != nil {
 				return err

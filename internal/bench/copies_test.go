@@ -76,9 +76,9 @@ func open(t *testing.T, s *Site) *store.Store {
 // rows counts the rows of every table but those that tell of something else than a schedule or a finished job.
 func rows(t *testing.T, s *Site, st *store.Store) map[string]int64 {
 	t.Helper()
-	query := "select name from sqlite_master where type = 'table'"
+	query := "select name from sqlite_master where type = 'table' and name like 'belfry\\_%' escape '\\'"
 	if s.Postgres() {
-		query = "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition"
+		query = "select relname::text from pg_class where relnamespace = 'belfry'::regnamespace and relkind in ('r', 'p') and not relispartition"
 	}
 	counts := map[string]int64{}
 	err := st.DB().Read(t.Context(), func(tx store.Tx) error {
@@ -93,13 +93,13 @@ func rows(t *testing.T, s *Site, st *store.Store) map[string]int64 {
 			if err := names.Scan(&name); err != nil {
 				return err
 			}
-			tables = append(tables, name)
+			tables = append(tables, strings.TrimPrefix(name, "belfry_"))
 		}
 		for _, table := range tables {
-			if slices.Contains([]string{"audit", "sessions", "tasks", "queues", "sequences", "sqlite_sequence", "belfry_schema", "belfry_schema_lock"}, table) {
+			if slices.Contains([]string{"audit", "sessions", "tasks", "queues", "sequences", "migrations", "migrations_lock"}, table) {
 				continue
 			}
-			n, err := number(t.Context(), tx, "select count(*) from "+table)
+			n, err := number(t.Context(), tx, "select count(*) from belfry."+table)
 			if err != nil {
 				return err
 			}

@@ -174,8 +174,8 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	}
 	var lo, hi int64
 	err = st.DB().Read(ctx, func(tx store.Tx) (err error) {
-		if lo, err = number(ctx, tx, "select min(id) from schedules"); err == nil {
-			hi, err = number(ctx, tx, "select max(id) from schedules")
+		if lo, err = number(ctx, tx, "select min(id) from belfry.schedules"); err == nil {
+			hi, err = number(ctx, tx, "select max(id) from belfry.schedules")
 		}
 		return err
 	})
@@ -187,7 +187,7 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	id := fmt.Sprintf("%d + (g.n * %d + m.place) * 7919 %% %d", lo, landModels, hi-lo+1)
 	err = s.cloneHistory(ctx, st, l.Jobs, time.Duration(l.Days)*24*time.Hour, map[string]string{
 		"schedule_id": "case when " + from + " then " + id + " else 0 end",
-		"schedule":    "case when " + from + " then coalesce((select s.name from schedules s where s.id = " + id + "), '') else '' end",
+		"schedule":    "case when " + from + " then coalesce((select s.name from belfry.schedules s where s.id = " + id + "), '') else '' end",
 		"origin":      "case when " + from + " then 'schedule' else r.origin end",
 		"nominal":     "case when " + from + " then " + due + " else 0 end",
 	})
@@ -196,9 +196,9 @@ func (l Landscape) finish(ctx context.Context, s *Site, st *store.Store) error {
 	}
 	return change(ctx, st, func(tx store.Tx) error {
 		_, err := tx.Exec(ctx, `
-			insert into occurrences (schedule_id, nominal, decision, job_id, due_at, decided_at)
+			insert into belfry.occurrences (schedule_id, nominal, decision, job_id, due_at, decided_at)
 			select schedule_id, nominal, 'job', id, due_at, created_at
-			from jobs_done
+			from belfry.jobs_done
 			where schedule_id > 0 and id / 7 % 10 = 0`)
 		return err
 	})
@@ -221,9 +221,9 @@ func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
 	for from := int64(1); from <= 365; from += 50 {
 		err := change(ctx, st, func(tx store.Tx) error {
 			_, err := tx.Exec(ctx, `
-				insert into schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
+				insert into belfry.schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
 				select $1 - g.n, s.id, 20 + (s.id + g.n) % 5, (s.id * g.n) % 3, 0, (s.id + g.n) % 2, 60000000
-				from (select id from schedules order by id limit $2) as s
+				from (select id from belfry.schedules order by id limit $2) as s
 				cross join `+d.numbers("$3", "$4")+`
 				order by 1, 2`, today, l.Pace, from, min(from+49, 365))
 			return err
@@ -239,9 +239,9 @@ func (l Landscape) days(ctx context.Context, s *Site, st *store.Store) error {
 func (l Landscape) minutes(ctx context.Context, s *Site, st *store.Store) error {
 	return change(ctx, st, func(tx store.Tx) error {
 		_, err := tx.Exec(ctx, `
-			insert into job_minutes (minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most)
+			insert into belfry.job_minutes (minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most)
 			select $3 - g.n, 'default', q.name, 200 + g.n % 50, g.n % 7, 0, 0, 900000000, 207, 50000000, 900000
-			from queues q
+			from belfry.queues q
 			cross join `+dialect{postgres: s.Postgres()}.numbers("$1", "$2"), 1, 2880, time.Now().Unix()/60)
 		return err
 	})
@@ -310,22 +310,22 @@ func (l Landscape) past(ctx context.Context, s *Site, st *store.Store) error {
 		sql  string
 		args []any
 	}{
-		{`insert into results (hour, monitor_id, at, outcome, latency, dns, connect, tls, first_byte, transfer, status)
+		{`insert into belfry.results (hour, monitor_id, at, outcome, latency, dns, connect, tls, first_byte, transfer, status)
 			select ($3 - g.n * $4) / $5, m.id, $3 - g.n * $4, 'ok', 60000 + g.n % 900 * 100, 1000, 2000, 9000, 40000, 8000, 200
-			from monitors m cross join ` + d.numbers("$1", "$2") + ` order by 1, 2, 3`, []any{1, 24 * 60, now.UnixMicro(), minute, hour}},
-		{`update rolled set hour = $1, day = $2`, []any{hours / hour, days / day}},
-		{`insert into spans (monitor_id, at, state)
+			from belfry.monitors m cross join ` + d.numbers("$1", "$2") + ` order by 1, 2, 3`, []any{1, 24 * 60, now.UnixMicro(), minute, hour}},
+		{`update belfry.rolled set hour = $1, day = $2`, []any{hours / hour, days / day}},
+		{`insert into belfry.spans (monitor_id, at, state)
 			select m.id, $3 - g.n * $4 + m.id % 3 * $5, 'down'
-			from monitors m cross join ` + d.numbers("$1", "$2"), []any{1, 44, now.UnixMicro(), 9 * day, hour}},
-		{`insert into spans (monitor_id, at, state) select monitor_id, at + $1, 'up' from spans where state = 'down' and at < $2`, []any{minute * 10, now.UnixMicro() - day}},
+			from belfry.monitors m cross join ` + d.numbers("$1", "$2"), []any{1, 44, now.UnixMicro(), 9 * day, hour}},
+		{`insert into belfry.spans (monitor_id, at, state) select monitor_id, at + $1, 'up' from belfry.spans where state = 'down' and at < $2`, []any{minute * 10, now.UnixMicro() - day}},
 	}
 	for _, r := range []struct{ span, n, until int64 }{{hour, 100 * 24, hours}, {day, 400, days}} {
 		statements = append(statements, struct {
 			sql  string
 			args []any
-		}{`insert into rollups (monitor_id, span, at, ok, degraded, fail, error, total, least, most, latency)
+		}{`insert into belfry.rollups (monitor_id, span, at, ok, degraded, fail, error, total, least, most, latency)
 			select m.id, cast($3 as bigint) / 1000000, $4 - g.n * cast($3 as bigint), cast($3 as bigint) / 60000000, 0, 0, 0, cast($3 as bigint) / 600, 40000, 217000, $5
-			from monitors m cross join ` + d.numbers("$1", "$2"), []any{1, r.n, r.span, r.until, base64.StdEncoding.EncodeToString(packed)}})
+			from belfry.monitors m cross join ` + d.numbers("$1", "$2"), []any{1, r.n, r.span, r.until, base64.StdEncoding.EncodeToString(packed)}})
 	}
 	for _, one := range statements {
 		if err := change(ctx, st, func(tx store.Tx) error { _, err := tx.Exec(ctx, one.sql, one.args...); return err }); err != nil {

@@ -200,12 +200,19 @@ func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(cont
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	err := do(ctx, api)
-	if err != nil && ctx.Err() == nil && belfry.CodeOf(err) != belfry.Unavailable {
+	if err != nil && ctx.Err() == nil && !away(err) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.refused = append(l.refused, fmt.Sprintf("%s: %s: %v", what, belfry.CodeOf(err), err))
 	}
 	return err == nil
+}
+
+// away reports that a node or its database was not reached, or that nobody knows
+// whether it was.
+func away(err error) bool {
+	code := belfry.CodeOf(err)
+	return code == belfry.Unavailable || code == belfry.Unknown
 }
 
 // meddle cancels a job, or pauses for a moment what goes on.

@@ -250,7 +250,7 @@ func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 		if _, err := n.api.Claim(t.Context(), belfry.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); belfry.CodeOf(err) != belfry.Unauthorized {
 			t.Errorf("a claim under a lost session: %v", err)
 		}
-		if r := must[belfry.Renewal](t)(n.api.Renew(t.Context(), zombie.ID, []belfry.Ref{old})); !r.Lost {
+		if r := must[belfry.Renewal](t)(n.api.Renew(t.Context(), zombie.ID, belfry.Held(old))); !r.Lost {
 			t.Errorf("a renewal of a lost session: %+v", r)
 		}
 

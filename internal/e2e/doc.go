@@ -12,7 +12,7 @@
 //	BELFRY_E2E_BINARY  the program to drive, such as one built with -race; default: built from here
 //	BELFRY_E2E_ROUNDS  how often something goes wrong in the chaos tests; default: 2
 //	BELFRY_E2E_SEED    what their choices follow from; default: random, and printed
-//	BELFRY_FAKETIME    libfaketimeMT.so.1, where it is not found; setup.sh installs it
+//	BELFRY_FAKETIME    libfaketimeMT.so.1, where it is not found; make setup installs it
 //
 // # Chaos
 //

@@ -63,7 +63,7 @@ func fakeTime(t testing.TB) (fakedTime, []string) {
 		lib = found[0]
 	}
 	if lib == "" {
-		t.Fatal("steps of PostgreSQL's clock need libfaketime: internal/e2e/setup.sh installs it, or BELFRY_FAKETIME names libfaketimeMT.so.1")
+		t.Fatal("steps of PostgreSQL's clock need libfaketime: make setup installs it, or BELFRY_FAKETIME names libfaketimeMT.so.1")
 	}
 	dir, err := os.MkdirTemp("/tmp", "belfry-clock-") // a place that PostgreSQL's user can enter
 	if err != nil {

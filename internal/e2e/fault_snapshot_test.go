@@ -28,7 +28,7 @@ func (f *snapshot) Begin(c *chaos) {
 	}
 	f.release = func() { _ = db.Close(context.Background()) }
 	// Should it fail, the database is away already.
-	_, _ = db.Exec(c.t.Context(), `begin isolation level repeatable read; select count(*) from jobs`)
+	_, _ = db.Exec(c.t.Context(), `begin isolation level repeatable read; select count(*) from belfry.jobs`)
 }
 
 func (f *snapshot) read(c *chaos) {
@@ -45,7 +45,7 @@ func (f *snapshot) read(c *chaos) {
 		_ = db.Close()
 	}
 	var n int
-	if err := tx.QueryRow(`select count(*) from jobs`).Scan(&n); err != nil {
+	if err := tx.QueryRow(`select count(*) from belfry_jobs`).Scan(&n); err != nil {
 		c.t.Logf("no snapshot: %v", err) // such as on a disk that is full
 	}
 }

@@ -54,7 +54,7 @@ func TestFirstStartInAnEmptyFolder(t *testing.T) {
 	if code := second.ended(patience); code != 4 {
 		t.Errorf("the second node ended with %d, want 4", code)
 	}
-	if text := second.stderr.String(); !strings.Contains(text, "another process has ") || !strings.Contains(text, "belfry.db open") || !strings.Contains(text, "\ntry: ") {
+	if text := second.stderr.String(); !strings.Contains(text, "another process") || !strings.Contains(text, "belfry.db open") || !strings.Contains(text, "\ntry: ") {
 		t.Errorf("the second node does not say why it ends:\n%s", text)
 	}
 	s.run("job", "list")
@@ -102,7 +102,7 @@ func TestFirstCommandOfTheReadmeDoesRealWorkOnTime(t *testing.T) {
 		t.Errorf("errors at the start:\n%s", n.stderr)
 	}
 
-	s.run("task", "list").says(`^hello +command`).says(`^healthz +http +checks`)
+	s.run("task", "list").says(`^hello +command`).says(`^healthz +http +default`)
 	s.run("schedule", "list").says(`^nightly .*0 3 \* \* \* +Europe/Sofia`)
 	for task, want := range map[string]int{"hello": 2, "healthz": 1} {
 		var jobs []belfry.Job

@@ -58,6 +58,7 @@ const (
 	Fire
 	FollowLook
 	Follow
+	Begin
 )
 
 var verbs = map[Verb]string{
@@ -73,7 +74,7 @@ var verbs = map[Verb]string{
 	FinishLook: "worker {w}'s finish of job {j} looks", Finish: "worker {w}'s finish of job {j} arrives", ReleaseLook: "release looks",
 	Release: "release", Promote: "promote", CancelLook: "the cancel of job {j} looks", PauseLook: "the pause looks",
 	FireLook: "node {w} sees a due schedule", FireMark: "node {w} advances the schedule", Fire: "node {w} fires",
-	FollowLook: "the end of job {j} looks at the schedule", Follow: "what follows from an end is written",
+	FollowLook: "the end of job {j} looks at the schedule", Follow: "what follows from an end is written", Begin: "worker {w} begins job {j}",
 }
 
 func (a Act) String() string {

@@ -48,16 +48,25 @@ func (g *stepper) claimLook(w int) {
 		room = g.Limit - s.running()
 	}
 	picks := uint8(0)
+	ahead, slots := uint8(0), x.slots(g.Config)
 	for j := range s.Jobs {
-		if s.Jobs[j].State == Ready && !s.leased(j) && room > 0 {
-			picks |= 1 << j
-			room--
+		if s.Jobs[j].State != Ready || s.leased(j) || room == 0 {
+			continue
 		}
+		if slots == 0 {
+			if !g.mayWait(&s.Jobs[j]) && g.has(FinalNeedsSlot) {
+				break // nor is what comes behind it
+			}
+			ahead |= 1 << j
+		}
+		picks |= 1 << j
+		room--
+		slots = max(0, slots-1)
 	}
 	if picks == 0 {
 		return
 	}
-	x.Claim = ClaimCall{Phase: Asked, Session: x.Session, Jobs: picks}
+	x.Claim = ClaimCall{Phase: Asked, Session: x.Session, Jobs: picks, Ahead: ahead}
 	if !g.Split {
 		g.claimAct(&s, w)
 		g.receiveNow(&s, w)
@@ -96,7 +105,7 @@ func (g *stepper) claimAct(s *State, w int) {
 		case s.Jobs[j].State != Ready && g.has(ClaimChecksAgain):
 		case !s.alive(c.Session) && g.has(ClaimLocksSession):
 		default:
-			if g.insert(s, j, Lease{Number: number, Session: c.Session}) {
+			if g.insert(s, j, Lease{Number: number, Session: c.Session, Ahead: c.Ahead&(1<<j) != 0}) {
 				got |= 1 << j
 			}
 		}
@@ -128,10 +137,15 @@ func (g *stepper) receiveNow(s *State, w int) {
 	}
 }
 
-// take begins to run what a claim brought.
+// take begins to run what a claim brought, but for what was claimed ahead.
 func (g *stepper) take(s *State, w *Worker) {
 	for j := range w.Runs {
-		if w.Claim.Jobs&(1<<j) != 0 {
+		switch {
+		case w.Claim.Jobs&(1<<j) == 0:
+		case w.Claim.Ahead&(1<<j) != 0:
+			w.Waits[j] = w.Claim.Number
+		default:
+			g.begin(s, j)
 			s.Twice = s.Twice || w.Runs[j] > 0 && !g.Loose
 			w.Runs[j] = w.Claim.Number
 		}
@@ -148,4 +162,49 @@ func (g *stepper) receive(w int) {
 	}
 	g.take(&s, x)
 	g.add(Receive, w, 0, s)
+}
+
+// slots is how many jobs a worker has a slot for. Without Ahead there is one for
+// each.
+func (w *Worker) slots(c Config) int {
+	if !c.Ahead {
+		return MaxJobs
+	}
+	for j := range w.Runs {
+		if w.Runs[j] > 0 || w.Waits[j] > 0 || w.Finish[j].Number > 0 {
+			return 0
+		}
+	}
+	return 1
+}
+
+// mayWait reports that a job may be claimed ahead: a loss of it can be forgiven.
+func (g *stepper) mayWait(j *Job) bool {
+	return g.Attempts > 1 && (!j.Tried || !g.has(ForgivenOnce))
+}
+
+// begin notes that an attempt of a job begins.
+func (g *stepper) begin(s *State, j int) {
+	if g.Ahead {
+		s.Jobs[j].Begins = min(s.Jobs[j].Begins+1, g.Attempts+2)
+	}
+}
+
+// beginWaiting begins what a worker has claimed ahead, once its slot is free.
+func (g *stepper) beginWaiting(w int) {
+	x := &g.from.Workers[w]
+	if x.Frozen || x.Runs != [MaxJobs]uint8{} {
+		return
+	}
+	for j := range x.Waits {
+		if x.Waits[j] == 0 {
+			continue
+		}
+		s := g.from
+		y := &s.Workers[w]
+		s.Twice = s.Twice || y.Runs[j] > 0 && !g.Loose
+		y.Runs[j], y.Waits[j] = y.Waits[j], 0
+		g.begin(&s, j)
+		g.add(Begin, w, j, s)
+	}
 }

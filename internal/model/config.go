@@ -23,6 +23,10 @@ type Config struct {
 	// places. Fewer states, and traces that are hard to read.
 	Alike bool
 
+	// Ahead is a worker of one slot that claims jobs before it has it free for
+	// them, and begins them later.
+	Ahead bool
+
 	Crash   bool // workers die and begin anew
 	Stall   bool // workers freeze and go on
 	Close   bool // workers leave
@@ -99,6 +103,9 @@ const (
 	ResumeSeesRuns                        // a resume leaves the next run to the one that is under way
 	FollowLocksFirst                      // what follows from an end is judged when the schedule is locked
 	FollowIsOne                           // and written together with the end
+	FinalNeedsSlot                        // a job whose loss would be final is only claimed for a free slot
+	AheadIsForgiven                       // a job that was claimed ahead and is not known to have begun is handed back, not lost
+	ForgivenOnce                          // and that only if nobody had it before
 	FreshAboveMark                        // a next time is above every nominal time that was decided
 	lastGuard
 )
@@ -107,7 +114,8 @@ var guardNames = [...]string{
 	"UniqueLease", "NumberAfterLock", "ClaimChecksAgain", "FinishMatchesNumber", "FinishMatchesLocked", "CountFailures", "ReleaseChecksAgain",
 	"ClaimLocksSession", "ReleaseLooksAgain", "HandBackLate", "CancelLocksFirst", "LimitLocksQueue", "WorkerFences", "FenceFromSending",
 	"FenceAtWaking", "LateClaimDropped", "RenewInTime", "UniqueNominal", "FireLocksSchedule", "FireIsOne", "PauseWithdraws", "PauseLocksFirst",
-	"PauseMoves", "ResumeSeesRuns", "FollowLocksFirst", "FollowIsOne", "FreshAboveMark",
+	"PauseMoves", "ResumeSeesRuns", "FollowLocksFirst", "FollowIsOne",
+	"FinalNeedsSlot", "AheadIsForgiven", "ForgivenOnce", "FreshAboveMark",
 }
 
 func (g Guard) String() string {

@@ -27,7 +27,8 @@
 // times come to an end.
 //
 // No world has everything in it. The worlds of TestEveryPromiseHoldsInEveryWorld
-// are about one kind of fault each: one job and two workers where messages
+// are about one kind of fault each: jobs that wait in a worker where claims go
+// ahead of its slot, one job and two workers where messages
 // matter, two jobs where batches and limits do, a schedule beside workers that
 // may say anything where schedules do. Together they have 1.8 million states
 // and 13 million steps, and take half a minute of processor time.
@@ -66,7 +67,8 @@
 // as must what the methods answered. On SQLite these are all steps; on
 // PostgreSQL some hundred of each world, others each time (the seed is logged;
 // BELFRY_MODEL_SEED repeats it), once with a row for each lease and once with
-// each claim in a pack. The parts of a claim are one there.
+// each claim in a pack. The parts of a claim are one there. Worlds that claim
+// ahead are not replayed: their cases are in store/storetest.
 //
 // # What is not modelled
 //

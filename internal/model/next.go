@@ -54,6 +54,7 @@ func (c Config) Next(s State, steps []check.Step[State, Act]) []check.Step[State
 	for w := range c.Workers {
 		g.life(w)
 		g.claim(w)
+		g.beginWaiting(w)
 		if c.TTL > 0 {
 			g.renew(w)
 		}
@@ -87,7 +88,7 @@ func (c Config) over(s *State) bool {
 			return false
 		}
 		for j := range x.Runs {
-			if x.Runs[j] > 0 || x.Finish[j].Number > 0 {
+			if x.Runs[j] > 0 || x.Waits[j] > 0 || x.Finish[j].Number > 0 {
 				return false
 			}
 		}
@@ -161,7 +162,7 @@ func (g *stepper) tickWorker(w *Worker) {
 
 // stop ends what a worker runs, and its session as far as it knows.
 func (w *Worker) stop() {
-	w.Session, w.Fence, w.Runs = 0, 0, [MaxJobs]uint8{}
+	w.Session, w.Fence, w.Runs, w.Waits = 0, 0, [MaxJobs]uint8{}, [MaxJobs]uint8{}
 	if w.Claim.Phase == Answered {
 		w.Claim.Phase = Idle // nobody is there who would take it
 	}

@@ -18,6 +18,8 @@ const (
 	NoStaleWrite   = "a finish under a lease that was lost changes nothing"
 	SpentStaysDead = "what is spent or has ended is never claimed"
 	KeepsSession   = "a session that has time left is not given up"
+	FailedHasBegun = "a job that has not begun is charged for nothing"
+	FewBegins      = "a job begins at most once more often than it may fail"
 	AllEnd         = "every job can still end"
 	OneJobEach     = "a nominal time has one job at most"
 	AboveMark      = "nothing fires at or below the high-water mark"
@@ -62,6 +64,22 @@ func (c Config) always() []check.Always[State] {
 			for j, job := range s.Jobs {
 				if job.Ends > 1 || job.State.Final() != (job.Ends == 1) {
 					return fmt.Errorf("job %d has ended %d times", j+1, job.Ends)
+				}
+			}
+			return nil
+		}},
+		{Name: FailedHasBegun, Holds: func(s State) error {
+			for j, job := range s.Jobs {
+				if c.Ahead && job.Begins == 0 && (job.Failures > 0 || job.State == Failed) {
+					return fmt.Errorf("job %d is", j+1)
+				}
+			}
+			return nil
+		}},
+		{Name: FewBegins, Holds: func(s State) error {
+			for j, job := range s.Jobs {
+				if job.Begins > c.Attempts+1 {
+					return fmt.Errorf("job %d begins again", j+1)
 				}
 			}
 			return nil

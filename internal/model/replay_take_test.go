@@ -136,7 +136,7 @@ func (r *replay) renew(w int, from, to State, all bool) {
 			ended = append(ended, ref)
 		}
 	}
-	got, err := r.st.Renew(r.Context(), r.sessions[w], holding)
+	got, err := r.st.Renew(r.Context(), r.sessions[w], belfry.Held(holding...))
 	r.ok(err)
 	if lost := to.Workers[w].Session == 0; got.Lost != lost {
 		r.fatal("the session is lost: %v", got.Lost)

@@ -42,7 +42,7 @@ func (g *stepper) fails(s *State) {
 // busy reports that a worker is in the middle of something.
 func (w *Worker) busy() bool {
 	for j := range w.Runs {
-		if w.Runs[j] > 0 || w.Finish[j].Number > 0 {
+		if w.Runs[j] > 0 || w.Waits[j] > 0 || w.Finish[j].Number > 0 {
 			return true
 		}
 	}
@@ -118,7 +118,7 @@ func (g *stepper) renew(w int) {
 	if x.Renew.Phase == Idle && x.Session > 0 && !x.Frozen {
 		s := g.from
 		y := &s.Workers[w]
-		y.Renew = RenewCall{Phase: Asked, Session: y.Session, Hold: y.holding()}
+		y.Renew = RenewCall{Phase: Asked, Session: y.Session, Hold: y.holding(), Waits: y.waiting()}
 		g.add(RenewSend, w, 0, s)
 	}
 	if x.Renew.Phase == Asked {
@@ -140,7 +140,7 @@ func (g *stepper) renew(w int) {
 // has no answer for yet.
 func (w *Worker) holding() (hold [MaxJobs]uint8) {
 	for j := range hold {
-		hold[j] = w.Finish[j].Number
+		hold[j] = max(w.Finish[j].Number, w.Waits[j])
 		if w.Runs[j] > 0 {
 			hold[j] = w.Runs[j]
 		}
@@ -148,12 +148,22 @@ func (w *Worker) holding() (hold [MaxJobs]uint8) {
 	return hold
 }
 
+// waiting is what of that has not begun: a bit each.
+func (w *Worker) waiting() (bits uint8) {
+	for j := range w.Waits {
+		if w.Waits[j] > 0 {
+			bits |= 1 << j
+		}
+	}
+	return bits
+}
+
 // renewNow is a renewal that takes no time: one that names everything, and one
 // of a worker that never got what it claimed.
 func (g *stepper) renewNow(w int) {
 	s := g.from
 	x := &s.Workers[w]
-	x.Renew = RenewCall{Session: x.Session, Hold: x.holding()}
+	x.Renew = RenewCall{Session: x.Session, Hold: x.holding(), Waits: x.waiting()}
 	g.carryOut(&s, &x.Renew)
 	if !g.Loose {
 		g.hear(x)
@@ -191,6 +201,9 @@ func (g *stepper) carryOut(s *State, r *RenewCall) {
 				g.settle(s, j, l.Number, HandedBack)
 			}
 		}
+		if l := &s.Leases[j][0]; l.Number > 0 && l.Number == r.Hold[j] && r.Waits&(1<<j) == 0 {
+			l.Ahead = false
+		}
 		if l := s.Leases[j][0]; r.Hold[j] > 0 && (l.Number != r.Hold[j] || l.Session != r.Session || l.Cancel) {
 			r.Cancel |= 1 << j
 		}
@@ -221,6 +234,10 @@ func (g *stepper) hear(x *Worker) {
 			if r.Cancel&(1<<j) != 0 && x.Runs[j] > 0 && x.Runs[j] == r.Hold[j] && x.Finish[j].Number == 0 {
 				x.Finish[j] = FinishCall{Number: x.Runs[j], Outcome: Canceled}
 				x.Runs[j] = 0
+			}
+			if r.Cancel&(1<<j) != 0 && x.Waits[j] > 0 && x.Waits[j] == r.Hold[j] {
+				x.Finish[j] = FinishCall{Number: x.Waits[j], Outcome: Canceled}
+				x.Waits[j] = 0
 			}
 		}
 	}

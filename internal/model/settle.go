@@ -77,6 +77,10 @@ func (g *stepper) settle(s *State, j int, number uint8, out Outcome) {
 		}
 	}
 	job.Last, job.High = number, max(job.High, number)
+	if out == Lost && l.Ahead && g.mayWait(job) && g.has(AheadIsForgiven) {
+		out = HandedBack
+	}
+	job.Tried = job.Tried || g.Ahead
 	switch {
 	case out == OK:
 		g.end(s, j, Succeeded)

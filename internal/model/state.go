@@ -37,6 +37,8 @@ type Job struct {
 	Last     uint8 // number of its last lease that ended
 	High     uint8 // the largest number it ever had, as the model remembers it
 	Ends     uint8 // how often it has ended
+	Tried    bool  // with Ahead: it had a lease before
+	Begins   uint8 // with Ahead: how often it has begun, as the model remembers it
 }
 
 // JobState is where a job stands. A job that runs is ready and has a lease.
@@ -65,6 +67,7 @@ type Lease struct {
 	Session uint8 // index + 1
 	Age     uint8 // ticks, up to settledAfter + 1
 	Cancel  bool  // asked to end
+	Ahead   bool  // given beyond the free slots, and not known to have begun
 }
 
 // Session is a row of sessions.
@@ -89,6 +92,7 @@ type Worker struct {
 	Session uint8          // index + 1; 0: none
 	Fence   int8           // ticks until it stops by itself
 	Runs    [MaxJobs]uint8 // under which number it runs a job; 0: not
+	Waits   [MaxJobs]uint8 // under which number a job waits for a slot
 	Claim   ClaimCall
 	Renew   RenewCall
 	Finish  [MaxJobs]FinishCall
@@ -100,6 +104,7 @@ type ClaimCall struct {
 	Session uint8
 	Age     uint8 // ticks since it was asked
 	Jobs    uint8 // picked, and then leased: a bit each
+	Ahead   uint8 // of these, beyond the free slots
 	Number  uint8
 }
 
@@ -119,6 +124,7 @@ type RenewCall struct {
 	Session uint8
 	Age     uint8 // ticks since it was sent
 	Hold    [MaxJobs]uint8
+	Waits   uint8 // what of that has not begun: a bit each
 	Cancel  uint8 // what it is told to end: a bit each
 	Lost    bool
 }
@@ -220,7 +226,7 @@ func (c Config) canonical(s State) State {
 func (s *State) forget() {
 	for j := range s.Jobs {
 		if job := &s.Jobs[j]; job.State.Final() {
-			*job = Job{State: job.State, Ends: job.Ends}
+			*job = Job{State: job.State, Ends: job.Ends, Begins: min(job.Begins, 1)}
 		}
 	}
 	for w := range s.Workers {
@@ -239,11 +245,11 @@ func (w *Worker) before(o *Worker) bool {
 	return bytes.Compare(a[:], b[:]) < 0
 }
 
-func (w *Worker) key() (k [5 + 4 + 4 + 4*MaxJobs]byte) {
+func (w *Worker) key() (k [5 + 4 + 6 + 5*MaxJobs]byte) {
 	k = [len(k)]byte{bit(w.Frozen), min(w.Session, 1), byte(w.Fence), bit(w.Renew.Lost), w.Renew.Cancel,
-		byte(w.Claim.Phase), w.Claim.Age, w.Claim.Jobs, w.Claim.Number, byte(w.Renew.Phase), w.Renew.Age}
+		byte(w.Claim.Phase), w.Claim.Age, w.Claim.Jobs, w.Claim.Number, byte(w.Renew.Phase), w.Renew.Age, w.Claim.Ahead, w.Renew.Waits}
 	for j := range w.Runs {
-		copy(k[13+4*j:], []byte{w.Runs[j], w.Renew.Hold[j], w.Finish[j].Number, byte(w.Finish[j].Outcome)<<2 | byte(w.Finish[j].Matched)})
+		copy(k[15+5*j:], []byte{w.Runs[j], w.Waits[j], w.Renew.Hold[j], w.Finish[j].Number, byte(w.Finish[j].Outcome)<<2 | byte(w.Finish[j].Matched)})
 	}
 	return k
 }
@@ -268,6 +274,7 @@ func (s *State) numbers(visit func(*uint8)) {
 		visit(&worker.Claim.Number)
 		for j := range worker.Runs {
 			visit(&worker.Runs[j])
+			visit(&worker.Waits[j])
 			visit(&worker.Renew.Hold[j])
 			visit(&worker.Finish[j].Number)
 		}
@@ -384,6 +391,9 @@ func (c Config) Show(s State) (lines []string) {
 				if l.Cancel {
 					text += " (asked to end)"
 				}
+				if l.Ahead {
+					text += " (ahead)"
+				}
 			}
 		}
 		if job.Ends > 1 {
@@ -420,6 +430,9 @@ func (c Config) showWorker(w int, x Worker) string {
 	for j := range x.Runs {
 		if x.Runs[j] > 0 {
 			say("runs job %d under %d", j+1, x.Runs[j])
+		}
+		if x.Waits[j] > 0 {
+			say("keeps job %d under %d", j+1, x.Waits[j])
 		}
 		if f := x.Finish[j]; f.Number > 0 {
 			say("sent a finish of job %d under %d", j+1, f.Number)

@@ -46,7 +46,7 @@ func TestACheckThatAVerdictAddsWhileItsMonitorStopsIsWithdrawn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for query, want := range map[string]int64{
-				"select count(*) from jobs": 0, "select count(*) from jobs_done where state = 'skipped' and reason = '" + name + "'": 1,
+				"select count(*) from belfry.jobs": 0, "select count(*) from belfry.jobs_done where state = 'skipped' and reason = '" + name + "'": 1,
 			} {
 				if got := number(t, st, query); got != want {
 					t.Errorf("%s: %d, want %d", query, got, want)

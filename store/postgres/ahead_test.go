@@ -108,7 +108,7 @@ func TestRoundTrips(t *testing.T) {
 		return err
 	}
 	step("enqueue", 2, enqueue)
-	step("first claim", 4, claim)
+	step("first claim", 5, claim) // and which lanes its queue has
 	step("finish", 3, finish)
 	if err := enqueue(); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestRoundTrips(t *testing.T) {
 		waiting.Wait()
 		got := c.take()
 		along = slices.ContainsFunc(got, func(trip string) bool {
-			return strings.Contains(trip, "insert into jobs") && strings.Contains(trip, "insert into leases")
+			return strings.Contains(trip, "insert into belfry.jobs") && strings.Contains(trip, "insert into belfry.leases")
 		})
 		if along && len(got) != 2 {
 			t.Errorf("an enqueue with a claim along took %d round trips:\n%s", len(got), strings.Join(got, "\n---\n"))
@@ -235,7 +235,7 @@ func TestAClaimThatExpectedOtherJobs(t *testing.T) {
 			}
 			round(odd)
 			round()
-			if n := number(t, st, "select (select count(*) from leases) + (select count(*) from packs) + (select count(*) from jobs)"); n != 0 {
+			if n := number(t, st, "select (select count(*) from belfry.leases) + (select count(*) from belfry.packs) + (select count(*) from belfry.jobs)"); n != 0 {
 				t.Errorf("an odd one %s among %d leaves %d rows", name, size, n)
 			}
 		}
@@ -250,13 +250,13 @@ func TestTheLastStatementIsNotHalfDone(t *testing.T) {
 	ctx := t.Context()
 	count := func() (n int64) {
 		t.Helper()
-		if err := db.(*postgres.DB).Pool().QueryRow(ctx, "select count(*) from queues").Scan(&n); err != nil {
+		if err := db.(*postgres.DB).Pool().QueryRow(ctx, "select count(*) from belfry.queues").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	insert := `insert into queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
-		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from queues where name = 'default'`
+	insert := `insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
+		select $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at from belfry.queues where name = 'default'`
 	for form, last := range map[string]func(tx store.Tx, name string) (int64, error){
 		"query": func(tx store.Tx, name string) (n int64, err error) {
 			rows, err := tx.(store.Closer).QueryLast(ctx, insert+" returning name", name)
@@ -404,7 +404,7 @@ func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
 		}
 		return n
 	}
-	const draw = `select nextval('ids_job') + $1`
+	const draw = `select nextval('belfry.ids_job') + $1`
 	ahead := []store.Statement{{SQL: draw, Args: []any{int64(0)}}, {SQL: draw, Args: []any{int64(1000)}}, {SQL: `select null::bigint where false`}}
 	err := db.(store.Foreseer).WriteAhead(ctx, "test", ahead, func(tx store.Tx, _ store.Moment) error {
 		second, third := number(tx, draw, int64(1000)), number(tx, draw, int64(1000))

@@ -31,7 +31,7 @@ func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "select name from queues where name = 'few' for update"); err != nil {
+	if _, err := tx.Exec(t.Context(), "select name from belfry.queues where name = 'few' for update"); err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.WithoutCancel(t.Context())
@@ -57,10 +57,10 @@ func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
-	if n := number(t, st, "select count(*) from leases"); n != 0 {
+	if n := number(t, st, "select count(*) from belfry.leases"); n != 0 {
 		t.Errorf("%d leases of a session that has ended", n)
 	}
-	if n := number(t, st, "select count(*) from attempts where outcome = 'handed_back'"); n != 1 {
+	if n := number(t, st, "select count(*) from belfry.attempts where outcome = 'handed_back'"); n != 1 {
 		t.Errorf("%d attempts were handed back, want 1", n)
 	}
 }

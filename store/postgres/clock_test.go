@@ -20,8 +20,8 @@ func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
 	pool := st.DB().(*postgres.DB).Pool()
 	const hour = int64(time.Hour / time.Microsecond)
 	for _, ahead := range []string{ // as they are once the clock was set back
-		`update leases set claimed_at = claimed_at + $1, deadline_at = deadline_at + $1`,
-		`update jobs set ready_at = ready_at + $1`,
+		`update belfry.leases set claimed_at = claimed_at + $1, deadline_at = deadline_at + $1`,
+		`update belfry.jobs set ready_at = ready_at + $1`,
 	} {
 		if _, err := pool.Exec(t.Context(), ahead, hour); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
 		}
 	}
 	finish(`set local lock_timeout = '200ms'`) // before the server sees who waits for whom, and ends one of them
-	finish(`select 1 from jobs where id = $1 for update`, id)
+	finish(`select 1 from belfry.jobs where id = $1 for update`, id)
 	followed := make(chan error, 1)
 	go func() { followed <- st.ShiftClock(t.Context(), -time.Hour) }()
 	for waits := false; !waits; {
@@ -52,13 +52,13 @@ func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	finish(`delete from leases where job_id = $1`, id)
+	finish(`delete from belfry.leases where job_id = $1`, id)
 	finish(`rollback`)
 	if err := <-followed; err != nil {
 		t.Error(err)
 	}
 	var left bool
-	if err := pool.QueryRow(t.Context(), `select exists (select from jobs where ready_at > $1) or exists (select from leases where claimed_at > $1)`, time.Now().Add(time.Minute).UnixMicro()).Scan(&left); err != nil || left {
+	if err := pool.QueryRow(t.Context(), `select exists (select from belfry.jobs where ready_at > $1) or exists (select from belfry.leases where claimed_at > $1)`, time.Now().Add(time.Minute).UnixMicro()).Scan(&left); err != nil || left {
 		t.Errorf("some are as they were: %v, %v", left, err)
 	}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,10 +11,11 @@ import (
 )
 
 // Dialect is what PostgreSQL says differently.
-func (db *DB) Dialect() store.Dialect { return dialect{} }
+func (db *DB) Dialect() store.Dialect { return dialect{clocked: db.clock != nil} }
 
 type dialect struct {
 	adopted bool // in a transaction of somebody else
+	clocked bool // [store.Options.Clock] decides
 }
 
 // Table unpacks one array for each column.
@@ -36,7 +38,7 @@ func (dialect) Table(n int, alias string, b store.Batch) (from string, args []an
 // cannot know.
 //
 // Many leases of plain jobs go into one row of packs, others into a row each.
-func (dialect) Lease(parts []store.Part, shares, expected string, n int) string {
+func (d dialect) Lease(parts []store.Part, shares, expected string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
 		with[i] = p.Name + " as materialized (" + p.Query + ")"
@@ -48,23 +50,46 @@ func (dialect) Lease(parts []store.Part, shares, expected string, n int) string 
 		locked as materialized (
 			select count(*) as jobs, array_agg(id) as ids, count(*) >= $%[7]d and $%[4]d::text is null and bool_and(%[8]s) as plain, bool_and(%[9]s) as expected
 			from (%[2]s) as picked),
-		free as materialized (select f.id from locked cross join lateral unleased(ids) as f (id) where jobs > 0 and expected),
-		drawn as materialized (select nextval('ids_lease') as number from free having count(*) > 0),
+		free as materialized (select f.id from locked cross join lateral belfry.unleased(ids) as f (id) where jobs > 0 and expected),
+		drawn as materialized (select nextval('belfry.ids_lease') as number, %[11]s as at from free having count(*) > 0),
 		packed as (
-			insert into packs (number, session, claimed_at, first_job, last_job, living, jobs)
-			select (select number from drawn), $%[3]d, $%[5]d, min(id), max(id), count(*), array_agg(id order by id)
+			insert into belfry.packs (number, session, claimed_at, first_job, last_job, living, jobs, ahead)
+			select (select number from drawn), $%[3]d, (select at from drawn), min(id), max(id), count(*), array_agg(id order by id), case when count(*) > $%[10]d::bigint then 1 else 0 end
 			from free
 			where (select plain from locked)
 			having count(*) > 0),
 		leased as (
-			insert into leases (job_id, number, session, slot_of, claimed_at, deadline_at)
-			select id, (select number from drawn), $%[3]d, $%[4]d, $%[5]d, $%[5]d + timeout + $%[6]d
+			insert into belfry.leases (job_id, number, session, slot_of, claimed_at, deadline_at, ahead)
+			select id, (select number from drawn), $%[3]d, $%[4]d, (select at from drawn), (select at from drawn) + timeout + $%[6]d, case when (select jobs from locked) > $%[10]d::bigint then 1 else 0 end
 			from (%[2]s) as picked
 			where not (select plain from locked) and id = any (array(select id from free)))
-		select picked.*, coalesce((select number from drawn), 0), (select jobs from locked)
+		select picked.*, coalesce((select number from drawn), 0), (select jobs from locked), coalesce((select at from drawn), 0)
 		from (%[2]s) as picked
 		where (select count(*) from free) = (select jobs from locked) or id = any (array(select id from free)) or not (select expected from locked)`,
-		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, expected)
+		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, expected, n+5, d.later(n+2))
+}
+
+// later is an expression for parameter n, an instant that was read when the
+// transaction began, or for now, which may be long after it: other transactions held
+// what this one had to wait for, or have made what it takes.
+func (d dialect) later(n int) string {
+	if d.clocked {
+		return fmt.Sprintf("$%d::bigint", n)
+	}
+	return fmt.Sprintf("greatest($%d::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)", n)
+}
+
+// LeaseNumber draws from the sequence, and reads the clock again.
+func (d dialect) LeaseNumber(ctx context.Context, tx store.Tx, now int64) (number, at int64, err error) {
+	rows, err := tx.Query(ctx, `select nextval('belfry.ids_lease'), `+d.later(1), now)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&number, &at)
+	}
+	return number, at, errors.Join(err, rows.Err())
 }
 
 // Walks asks for what [beginSQL] asks for, of a read.
@@ -93,7 +118,7 @@ func (dialect) ForKeyShare(of string) string { return " for key share of " + of 
 
 // NextIDs draws from a sequence.
 func (dialect) NextIDs(ctx context.Context, tx store.Tx, sequence string, n int) ([]int64, error) {
-	rows, err := tx.Query(ctx, `select nextval('ids_`+sequence+`') from generate_series(1, $1)`, n)
+	rows, err := tx.Query(ctx, `select nextval('belfry.ids_`+sequence+`') from generate_series(1, $1)`, n)
 	if err != nil {
 		return nil, err
 	}

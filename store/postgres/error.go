@@ -29,7 +29,10 @@ func translate(err error) error {
 		errors.Is(err, net.ErrClosed), pgconn.SafeToRetry(err):
 		return coded(belfry.Unavailable, err, "the database cannot be reached", "it is tried again; check the server and the address")
 	}
-	if strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool") {
+	if strings.Contains(err.Error(), "closed pool") {
+		return coded(belfry.Unavailable, err, "the pool is closed", "close it after the store")
+	}
+	if strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed") {
 		// pgx has no type for a connection that the server dropped.
 		return coded(belfry.Unavailable, err, "the connection to the database was cut", "it is tried again")
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfry-run/belfry/store"
@@ -13,6 +14,12 @@ import (
 // OpenTraced is Open with a tracer on its connections.
 func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTracer) (*store.Store, error) {
 	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = tracer }
+	return Open(ctx, dsn, o)
+}
+
+// OpenDialed is Open over connections that dial makes.
+func OpenDialed(ctx context.Context, dsn string, o Options, dial pgconn.DialFunc) (*store.Store, error) {
+	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.DialFunc = dial }
 	return Open(ctx, dsn, o)
 }
 

@@ -41,17 +41,17 @@ func (db *DB) inspectTables(ctx context.Context, d *belfry.DatabaseHealth) error
 		left join pg_stat_user_tables s on s.relid = c.oid
 		left join pg_inherits i on i.inhrelid = c.oid
 		left join pg_class p on p.oid = i.inhparent
-		where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+		where c.relkind = 'r' and c.relnamespace = to_regnamespace($1)
 		group by 1
 		order by 3 desc
-		limit 100`)
+		limit 100`, string(db.schema))
 	if err != nil {
 		return fmt.Errorf("look at tables: %w", err)
 	}
 	d.Tables, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (t belfry.TableHealth, err error) {
 		var at *time.Time
 		err = r.Scan(&t.Name, &t.Rows, &t.Size, &t.Parts, &t.Dead, &at)
-		t.VacuumedAt = whole(at)
+		t.Name, t.VacuumedAt = db.schema.of(t.Name), whole(at)
 		return t, err
 	})
 	return err

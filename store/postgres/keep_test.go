@@ -25,10 +25,10 @@ func oldDay(t *testing.T, dsn string, back, rows int) string {
 	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -back)
 	name, lo := from.Format("20060102"), from.UnixMicro()
 	for parent := range parents {
-		exec(t, dsn, fmt.Sprintf("create table if not exists %s_%s partition of %s for values from (%d) to (%d)", parent, name, parent, lo, from.AddDate(0, 0, 1).UnixMicro()))
+		exec(t, dsn, fmt.Sprintf("create table if not exists belfry.%s_%s partition of belfry.%s for values from (%d) to (%d)", parent, name, parent, lo, from.AddDate(0, 0, 1).UnixMicro()))
 	}
 	fill(t, dsn, from.Add(time.Hour), rows)
-	exec(t, dsn, "analyze jobs_done_"+name)
+	exec(t, dsn, "analyze belfry.jobs_done_"+name)
 	return name
 }
 
@@ -37,10 +37,10 @@ func fill(t *testing.T, dsn string, at time.Time, rows int) {
 	t.Helper()
 	us := at.UnixMicro()
 	exec(t, dsn,
-		fmt.Sprintf(`insert into jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
-		fmt.Sprintf(`insert into attempts select %d + n, 1, 1, '', '', %d, 0, %d, 'ok', '', null, '', 0 from generate_series(1, %d) as n`, us, us, us, rows),
-		fmt.Sprintf(`insert into logs select %d + n, 1, 1, 0, 'log', %d, 'x' from generate_series(1, %d) as n`, us, us, rows),
-		fmt.Sprintf(`insert into occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))
+		fmt.Sprintf(`insert into belfry.jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
+		fmt.Sprintf(`insert into belfry.attempts select %d + n, 1, 1, '', '', %d, 0, %d, 'ok', '', null, '', 0 from generate_series(1, %d) as n`, us, us, us, rows),
+		fmt.Sprintf(`insert into belfry.logs select %d + n, 1, 1, 0, 'log', %d, 'x' from generate_series(1, %d) as n`, us, us, rows),
+		fmt.Sprintf(`insert into belfry.occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))
 }
 
 func rollUp(t *testing.T, st *store.Store) {
@@ -55,7 +55,7 @@ func rollUp(t *testing.T, st *store.Store) {
 
 func exists(t *testing.T, st *store.Store, table string) bool {
 	t.Helper()
-	return number(t, st, "select count(*) from pg_class where relname = $1", table) == 1
+	return number(t, st, "select count(*) from pg_class where relnamespace = 'belfry'::regnamespace and relname = $1", table) == 1
 }
 
 func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 	fill(t, dsn, time.Now().AddDate(0, 0, -40), 7) // no day was prepared for these
 	job := enqueue(t, st, "t")
 	session := worker(t, st, "t")
-	exec(t, dsn, fmt.Sprintf("update jobs set created_at = 1, due_at = 1 where id = %d", job), "update sessions set started_at = 1")
+	exec(t, dsn, fmt.Sprintf("update belfry.jobs set created_at = 1, due_at = 1 where id = %d", job), "update belfry.sessions set started_at = 1")
 	rollUp(t, st)
 	if _, err := st.Prune(t.Context()); err != nil {
 		t.Fatal(err)
@@ -86,11 +86,11 @@ func TestDaysAreMadeAheadAndDroppedByAge(t *testing.T) {
 		if !exists(t, st, parent+"_"+kept) {
 			t.Errorf("%s_%s was dropped", parent, kept)
 		}
-		if n := number(t, st, "select count(*) from "+parent); n != 10 {
+		if n := number(t, st, "select count(*) from belfry."+parent); n != 10 {
 			t.Errorf("%d rows of %s, want 10", n, parent)
 		}
 	}
-	if n := number(t, st, "select count(*) from jobs") + number(t, st, "select count(*) from sessions where id = $1", session); n != 2 {
+	if n := number(t, st, "select count(*) from belfry.jobs") + number(t, st, "select count(*) from belfry.sessions where id = $1", session); n != 2 {
 		t.Error("live jobs and living sessions must stay")
 	}
 }
@@ -112,7 +112,7 @@ func TestDaysAreDroppedByCount(t *testing.T) {
 			t.Errorf("day %d is there: %v", i, got)
 		}
 	}
-	if n := number(t, st, "select count(*) from jobs_done"); n != 20 {
+	if n := number(t, st, "select count(*) from belfry.jobs_done"); n != 20 {
 		t.Errorf("%d jobs are left: the days that hold the newest 15 have 20", n)
 	}
 }
@@ -123,7 +123,7 @@ func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
 	st := openAt(t, dsn, postgres.Options{})
 	today := time.Now().UTC().Format("20060102")
 	for parent := range parents {
-		exec(t, dsn, "drop table "+parent+"_"+today)
+		exec(t, dsn, "drop table belfry."+parent+"_"+today)
 	}
 	fill(t, dsn, time.Now(), 5)
 	rollUp(t, st)
@@ -131,7 +131,7 @@ func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for parent := range parents {
-		if n := number(t, st, "select count(*) from "+parent+"_"+today); n != 5 {
+		if n := number(t, st, "select count(*) from belfry."+parent+"_"+today); n != 5 {
 			t.Errorf("%d of 5 rows of %s are in their day", n, parent)
 		}
 	}
@@ -146,14 +146,14 @@ func TestADayThatIsHeldUpIsMadeLater(t *testing.T) {
 	o := postgres.Options{Options: store.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 	st := openAt(t, dsn, o)
 	coming := time.Now().UTC().AddDate(0, 0, 2).Format("20060102")
-	exec(t, dsn, "drop table jobs_done_"+coming, "drop table attempts_"+coming)
+	exec(t, dsn, "drop table belfry.jobs_done_"+coming, "drop table belfry.attempts_"+coming)
 
 	reader, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = reader.Close(context.Background()) })
-	if _, err := reader.Exec(t.Context(), "begin; select from jobs_done_rest"); err != nil {
+	if _, err := reader.Exec(t.Context(), "begin; select from belfry.jobs_done_rest"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.Prune(t.Context()); err != nil {
@@ -207,7 +207,7 @@ func TestNoTransactionIsWithoutABound(t *testing.T) {
 	coming := time.Now().UTC().AddDate(0, 0, 2).Format("20060102")
 	oldDay(t, dsn, 100, 1)
 	rollUp(t, st)
-	exec(t, dsn, "drop table jobs_done_"+coming, "create table bounds (idle text, locks text)", `
+	exec(t, dsn, "drop table belfry.jobs_done_"+coming, "create table bounds (idle text, locks text)", `
 		create function note() returns event_trigger language plpgsql as $$
 		begin
 			insert into bounds values (current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'));

@@ -72,7 +72,7 @@ func TestAJobThatWasSteppedOverIsFoundAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "select 1 from jobs where id = $1 for update", held); err != nil {
+	if _, err := tx.Exec(t.Context(), "select 1 from belfry.jobs where id = $1 for update", held); err != nil {
 		t.Fatal(err)
 	}
 	other := enqueue(t, st, "t")
@@ -109,7 +109,7 @@ func TestAFinishThatWaitedForItsRowEndsTheJobWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "update jobs set tags = ',edited,' where id = $1", id); err != nil {
+	if _, err := tx.Exec(t.Context(), "update belfry.jobs set tags = ',edited,' where id = $1", id); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -127,7 +127,7 @@ func TestAFinishThatWaitedForItsRowEndsTheJobWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
-		"select count(*) from jobs": 0, "select count(*) from leases": 0, "select count(*) from jobs_done where state = 'succeeded' and tags = ',edited,'": 1,
+		"select count(*) from belfry.jobs": 0, "select count(*) from belfry.leases": 0, "select count(*) from belfry.jobs_done where state = 'succeeded' and tags = ',edited,'": 1,
 	} {
 		if got := number(t, st, query); got != want {
 			t.Errorf("%s: %d, want %d", query, got, want)

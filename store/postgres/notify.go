@@ -9,13 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfry-run/belfry/store"
 )
-
-// channel is the one NOTIFY channel of all nodes.
-const channel = "belfry"
 
 // How long announcements gather after one was sent. NOTIFY takes a lock of the
 // whole database, until its transaction is committed and flushed, so a busy node
@@ -33,8 +31,9 @@ const notifySQL = "select pg_notify($1, $2)"
 
 // notifier announces and hears by NOTIFY.
 type notifier struct {
-	pool *pgxpool.Pool
-	log  *slog.Logger
+	pool    *pgxpool.Pool
+	channel string // of all nodes that share a schema, and its name
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	pending map[string]bool
@@ -43,8 +42,8 @@ type notifier struct {
 	along   time.Time     // when a transition may carry the next
 }
 
-func newNotifier(pool *pgxpool.Pool, log *slog.Logger) *notifier {
-	return &notifier{pool: pool, log: log, pending: map[string]bool{}, kick: make(chan struct{}, 1), slow: make(chan struct{}, 1)}
+func newNotifier(pool *pgxpool.Pool, channel string, log *slog.Logger) *notifier {
+	return &notifier{pool: pool, channel: channel, log: log, pending: map[string]bool{}, kick: make(chan struct{}, 1), slow: make(chan struct{}, 1)}
 }
 
 func (n *notifier) Mode() string { return "notify" }
@@ -106,7 +105,7 @@ func (n *notifier) send(ctx context.Context) {
 			}
 		}
 		if topics := n.take(); topics != "" {
-			if _, err := n.pool.Exec(ctx, notifySQL, channel, topics); err != nil && ctx.Err() == nil {
+			if _, err := n.pool.Exec(ctx, notifySQL, n.channel, topics); err != nil && ctx.Err() == nil {
 				n.log.Debug("wake-up not sent, others will poll", "error", err)
 			}
 			settled = time.Now().Add(settleSlow)
@@ -162,13 +161,11 @@ func (n *notifier) listen(ctx context.Context, heard func(string)) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
+	raw := conn.Hijack() // one that listens, or may, never goes back to the pool
+	defer n.discard(ctx, raw)
+	if _, err := raw.Exec(ctx, "listen "+n.channel); err != nil {
 		return err
 	}
-	// A released connection must not go on listening in the pool.
-	raw := conn.Hijack()
-	defer raw.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is going away
 	heard("")
 	for {
 		msg, err := raw.WaitForNotification(ctx)
@@ -182,6 +179,13 @@ func (n *notifier) listen(ctx context.Context, heard func(string)) error {
 			heard(topic)
 		}
 	}
+}
+
+// discard closes a connection, and does not wait for a server that is away.
+func (n *notifier) discard(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx)
 }
 
 // poller hears nothing.

@@ -17,7 +17,7 @@ func told(all []string) (along, alone int) {
 	for _, s := range all {
 		switch {
 		case !strings.Contains(s, "pg_notify"):
-		case strings.Contains(s, "insert into jobs") && strings.HasSuffix(s, "commit"):
+		case strings.Contains(s, "insert into belfry.jobs") && strings.HasSuffix(s, "commit"):
 			along++
 		default:
 			alone++

@@ -35,7 +35,7 @@ func scanPacks(rows store.Rows) (all []pack, err error) {
 }
 
 func selectPacks(jobs, cond string) string {
-	return `select number, session, claimed_at, ` + jobs + ` from packs where ` + cond
+	return `select number, session, claimed_at, ` + jobs + ` from belfry.packs where ` + cond
 }
 
 // packsWith reads packs, and of their jobs those among some. Of many jobs the
@@ -44,7 +44,7 @@ func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args
 	list := `jobs`
 	if len(jobs) < fewSuccesses {
 		args = append(args, jobs)
-		list = fmt.Sprintf(`array(select t.id from unnest($%d::bigint[]) as t (id) where t.id = any (packs.jobs) order by t.id)`, len(args))
+		list = fmt.Sprintf(`array(select t.id from unnest($%d::bigint[]) as t (id) where t.id = any (belfry.packs.jobs) order by t.id)`, len(args))
 	}
 	rows, err := tx.Query(ctx, selectPacks(list, cond), args...)
 	if err != nil {
@@ -59,7 +59,7 @@ func packsWith(ctx context.Context, tx store.Tx, jobs []int64, cond string, args
 // and not as one look at all that is in packs, whose number the planner has no
 // idea of.
 func (dialect) Unleased(column string) string {
-	return strings.ReplaceAll("(select number from leases where job_id = ?) is null and (select p.number from packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
+	return strings.ReplaceAll("(select number from belfry.leases where job_id = ?) is null and (select p.number from belfry.packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
 }
 
 // Pack has nothing to do: Lease packs.
@@ -70,7 +70,7 @@ func (dialect) Pack(context.Context, store.Tx, store.Pack) (bool, error) { retur
 // from being removed. Ten seconds are for transactions that read the clock and
 // then waited.
 func (dialect) UnpackedSince(column, instant string) string {
-	return fmt.Sprintf(" and %s not in (select unnest(jobs) from packs where claimed_at >= %s::bigint - 10000000)", column, instant)
+	return fmt.Sprintf(" and %s not in (select unnest(jobs) from belfry.packs where claimed_at >= %s::bigint - 10000000)", column, instant)
 }
 
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row
@@ -87,7 +87,7 @@ func (dialect) UnpackedSince(column, instant string) string {
 // ours and may last (see [dialect.leave]), and a row of leases made now would
 // outlive its job.
 func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
-	query, args := `select number from packs`, []any(nil)
+	query, args := `select number from belfry.packs`, []any(nil)
 	switch {
 	case w.Session != "": // by who keeps house, and need not wait for anybody
 		query, args = query+` where session = $1 and claimed_at < $2 order by number for update skip locked`, []any{w.Session, w.Before}
@@ -119,33 +119,33 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	if _, err = tx.Exec(ctx, `
 		with free as materialized (
 			select j.id
-			from packs p
+			from belfry.packs p
 			cross join lateral unnest(p.jobs) as u (id)
-			cross join lateral (select id from jobs where id = u.id for key share skip locked) j
+			cross join lateral (select id from belfry.jobs where id = u.id for key share skip locked) j
 			where p.number = any ($1))
-		insert into leases (job_id, number, session, claimed_at, deadline_at)
-		select job_id, number, session, claimed_at, deadline_at
-		from packed
+		insert into belfry.leases (job_id, number, session, claimed_at, deadline_at, ahead)
+		select job_id, number, session, claimed_at, deadline_at, ahead
+		from belfry.packed
 		where number = any ($1) and job_id in (select id from free)
 		on conflict (job_id) do nothing`, numbers); err != nil {
 		return err
 	}
 	// What is left of a list are jobs that somebody holds, or that are gone.
 	if _, err = tx.Exec(ctx, `
-		update packs
+		update belfry.packs
 		set jobs = held.jobs, living = array_length(held.jobs, 1)
 		from (
 			select number, array_agg(job_id order by job_id) as jobs
-			from packed
-			where number = any ($1) and (select l.number from leases l where l.job_id = packed.job_id) is null
+			from belfry.packed
+			where number = any ($1) and (select l.number from belfry.leases l where l.job_id = belfry.packed.job_id) is null
 			group by number) held
-		where packs.number = held.number`, numbers); err != nil {
+		where belfry.packs.number = held.number`, numbers); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `
-		delete from packs
+		delete from belfry.packs
 		where number = any ($1) and not exists (
-			select from packed where packed.number = packs.number and (select l.number from leases l where l.job_id = packed.job_id) is null)`, numbers)
+			select from belfry.packed where belfry.packed.number = belfry.packs.number and (select l.number from belfry.leases l where l.job_id = belfry.packed.job_id) is null)`, numbers)
 	return err
 }
 

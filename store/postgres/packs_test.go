@@ -55,10 +55,10 @@ func (p *packing) begin() (exec func(sql string, args ...any), commit func()) {
 
 // takenApart is what taking a pack apart does to one that is locked.
 const takenApart = `
-	with gone as (delete from packs where number = $1)
-	insert into leases (job_id, number, session, claimed_at, deadline_at)
+	with gone as (delete from belfry.packs where number = $1)
+	insert into belfry.leases (job_id, number, session, claimed_at, deadline_at)
 	select job_id, number, session, claimed_at, deadline_at
-	from packed
+	from belfry.packed
 	where number = $1`
 
 // A success that waits for somebody who takes its pack apart removes the row of
@@ -68,7 +68,7 @@ func TestASuccessThatFindsItsPackGoneLeavesNoLease(t *testing.T) {
 	for _, jobs := range []int{3, 60} {
 		p := newPacking(t, jobs)
 		exec, commit := p.begin()
-		exec(`select from packs where number = $1 for update`, p.Lease)
+		exec(`select from belfry.packs where number = $1 for update`, p.Lease)
 		ended := make(chan int, 1)
 		go func() { ended <- p.Finish(belfry.OutcomeOK, p.Jobs[1:]...) }()
 		p.waits()
@@ -87,8 +87,8 @@ func TestAPackThatWasWaitedForIsTakenApartAsItIsThen(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	exec, commit := p.begin()
-	exec(`delete from jobs where id = $1`, p.Jobs[1])
-	exec(`update packs set living = living - 1`)
+	exec(`delete from belfry.jobs where id = $1`, p.Jobs[1])
+	exec(`update belfry.packs set living = living - 1`)
 	canceled := make(chan error, 1)
 	go func() {
 		_, err := p.Store.CancelJobs(context.WithoutCancel(t.Context()), "default", belfry.Selection{IDs: p.Jobs[:1]})
@@ -107,7 +107,7 @@ func TestAPackThatWasWaitedForIsTakenApartAsItIsThen(t *testing.T) {
 func (p *packing) finishedAround(job int64, more func(exec func(string, ...any))) (stale int) {
 	p.Helper()
 	exec, commit := p.begin()
-	exec(`select from jobs where id = $1 for update`, job)
+	exec(`select from belfry.jobs where id = $1 for update`, job)
 	ended := make(chan int, 1)
 	go func() { ended <- p.Finish(belfry.OutcomeOK, p.Jobs...) }()
 	p.waits()
@@ -122,13 +122,13 @@ func TestASuccessKnowsOfTheCancelBeforeIt(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	stale := p.finishedAround(p.Jobs[3], func(exec func(string, ...any)) {
-		exec(`update leases set cancel_at = 77 where job_id = $1`, p.Jobs[3])
+		exec(`update belfry.leases set cancel_at = 77 where job_id = $1`, p.Jobs[3])
 	})
 	if stale != 0 {
 		t.Errorf("%d are stale", stale)
 	}
 	p.Holds(0, 0)
-	if n := number(t, p.Store, "select cancel_at from jobs_done where cancel_at > 0"); n != 77 {
+	if n := number(t, p.Store, "select cancel_at from belfry.jobs_done where cancel_at > 0"); n != 77 {
 		t.Errorf("canceled at %d", n)
 	}
 }
@@ -139,20 +139,20 @@ func TestASuccessOfAJobThatWasPutBackMeanwhileIsStale(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	stale := p.finishedAround(p.Jobs[3], func(exec func(string, ...any)) {
-		exec(`update jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
-		exec(`delete from leases where job_id = $1`, p.Jobs[3])
+		exec(`update belfry.jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
+		exec(`delete from belfry.leases where job_id = $1`, p.Jobs[3])
 	})
 	if stale != 1 {
 		t.Errorf("%d are stale", stale)
 	}
 	p.Holds(0, 0)
-	if n := number(t, p.Store, "select count(*) from jobs"); n != 1 {
+	if n := number(t, p.Store, "select count(*) from belfry.jobs"); n != 1 {
 		t.Errorf("%d jobs are left", n)
 	}
-	if n := number(t, p.Store, "select count(*) * 1000 + count(distinct id) from jobs_done where id <> $1", p.Jobs[3]); n != 59*1000+59 {
+	if n := number(t, p.Store, "select count(*) * 1000 + count(distinct id) from belfry.jobs_done where id <> $1", p.Jobs[3]); n != 59*1000+59 {
 		t.Errorf("of 59 jobs there are %d rows of %d in the history", n/1000, n%1000)
 	}
-	if n := number(t, p.Store, "select count(*) from jobs_done where id = $1", p.Jobs[3]); n != 0 {
+	if n := number(t, p.Store, "select count(*) from belfry.jobs_done where id = $1", p.Jobs[3]); n != 0 {
 		t.Errorf("the job that was put back is in the history %d times", n)
 	}
 }
@@ -163,7 +163,7 @@ func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	exec, commit := p.begin()
-	exec(`select from jobs where id = $1 for update`, p.Jobs[3])
+	exec(`select from belfry.jobs where id = $1 for update`, p.Jobs[3])
 	tx, err := p.Store.DB().(*postgres.DB).Pool().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -179,8 +179,8 @@ func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
 	}()
 	p.waits()
 	exec(takenApart, p.Lease)
-	exec(`update jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
-	exec(`delete from leases where job_id = $1`, p.Jobs[3])
+	exec(`update belfry.jobs set lease = $2, attempt = 1 where id = $1`, p.Jobs[3], p.Lease)
+	exec(`delete from belfry.leases where job_id = $1`, p.Jobs[3])
 	commit()
 	if err := <-ended; belfry.CodeOf(err) != belfry.Conflict {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := number(t, p.Store, "select count(*) from jobs_done"); n != 0 {
+	if n := number(t, p.Store, "select count(*) from belfry.jobs_done"); n != 0 {
 		t.Errorf("%d rows in the history", n)
 	}
 }
@@ -237,7 +237,7 @@ func TestUnleasedSeesWhatWasCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 3)
 	free := p.Enqueue(belfry.NewJob{})
-	rows, err := p.Store.DB().(*postgres.DB).Pool().Query(t.Context(), `select * from unleased($1) as t (id)`, append([]int64{free}, p.Jobs...))
+	rows, err := p.Store.DB().(*postgres.DB).Pool().Query(t.Context(), `select * from belfry.unleased($1) as t (id)`, append([]int64{free}, p.Jobs...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestAPackThatIsTakenApartBetweenTwoLooksHidesNobody(t *testing.T) {
 		exec, commit := p.begin()
 		done := false
 		p.Store = store.New(meddler{p.Store.DB().(*postgres.DB), func(query string) {
-			if !done && strings.Contains(query, "from packs where number") {
+			if !done && strings.Contains(query, "from belfry.packs where number") {
 				done = true
 				exec(takenApart, p.Lease)
 				commit()
@@ -336,7 +336,7 @@ func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
 		for _, id := range p.Jobs {
 			held = append(held, belfry.Ref{JobID: id, Lease: p.Lease})
 		}
-		if _, err := p.Store.Renew(ctx, p.Session, held); err != nil {
+		if _, err := p.Store.Renew(ctx, p.Session, belfry.Held(held...)); err != nil {
 			t.Fatal(err)
 		}
 		finish(59) // whose lease has a row by now, which the older view does not see
@@ -344,11 +344,11 @@ func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
 			t.Fatalf("%s: %v", level, err)
 		}
 		p.Clock.Move(belfry.ClaimSettled + time.Second)
-		if _, err := p.Store.Renew(ctx, p.Session, held[2:59]); err != nil {
+		if _, err := p.Store.Renew(ctx, p.Session, belfry.Held(held[2:59]...)); err != nil {
 			t.Fatal(err)
 		}
 		p.Holds(0, 57)
-		if n := number(t, p.Store, "select count(*) from jobs_done where state = 'succeeded'"); n != 3 {
+		if n := number(t, p.Store, "select count(*) from belfry.jobs_done where state = 'succeeded'"); n != 3 {
 			t.Errorf("%s: %d have succeeded", level, n)
 		}
 	}

@@ -11,10 +11,8 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"strconv"
@@ -25,9 +23,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
@@ -47,12 +42,13 @@ type Options struct {
 	// KeepSchema opens without migrating. A schema that is too old is an error
 	// then.
 	KeepSchema bool
+	// Schema is the PostgreSQL schema that has the tables, and nothing else. It is
+	// made where it is missing. Stores of one schema are one store; those of
+	// different ones do not disturb each other. Default: "belfry".
+	Schema string
 
 	configure func(*pgxpool.Config) // for tests
 }
-
-//go:embed migrations/*.sql
-var files embed.FS
 
 // Open connects and brings the schema up to date. Many nodes may do so at the
 // same moment.
@@ -61,9 +57,14 @@ func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return db.storeOf(ctx, o)
+}
+
+// storeOf brings the schema up to date and makes a store. A fault closes the
+// database.
+func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	if err := db.ready(ctx, o.KeepSchema); err != nil {
-		db.pool.Close()
-		return nil, db.unopened(err)
+		return nil, errors.Join(db.unopened(err), db.Close())
 	}
 	st := store.New(db, o.Options)
 	if err := st.Prepare(ctx); err != nil {
@@ -76,7 +77,12 @@ func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 // tables of the coming days: whoever may change the schema can be another role
 // than the nodes'.
 func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
-	db, err := open(ctx, dsn, Options{})
+	return Options{}.Migrate(ctx, dsn)
+}
+
+// Migrate is the same under these options.
+func (o Options) Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
+	db, err := open(ctx, dsn, o)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -102,6 +108,8 @@ func (db *DB) unopened(err error) error {
 // DB is a pool of connections.
 type DB struct {
 	pool    *pgxpool.Pool
+	foreign bool // the pool is the caller's
+	schema  schema
 	seats   *seats
 	clock   func() time.Time
 	log     *slog.Logger
@@ -110,7 +118,6 @@ type DB struct {
 }
 
 func open(ctx context.Context, dsn string, o Options) (*DB, error) {
-	o.Options = o.Options.WithDefaults()
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		// The text of a parse error repeats the password.
@@ -140,14 +147,26 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, translate(err)
 	}
-	db := &DB{pool: pool, seats: newSeats(pool), clock: o.Clock, log: o.Logger}
+	db, err := wrap(pool, o)
+	if err != nil {
+		pool.Close()
+	}
+	return db, err
+}
+
+func wrap(pool *pgxpool.Pool, o Options) (*DB, error) {
+	o.Options = o.Options.WithDefaults()
+	in, err := schemaOf(o.Schema)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{pool: pool, schema: in, seats: newSeats(pool), clock: o.Clock, log: o.Logger}
 	switch o.Wakeups {
 	case "", "notify":
-		db.wakeups = newNotifier(pool, o.Logger)
+		db.wakeups = newNotifier(pool, string(in), o.Logger)
 	case "poll":
 		db.wakeups = poller{}
 	default:
-		pool.Close()
 		return nil, belfry.InvalidField("wakeups", o.Wakeups, "is not a way to wake", "notify or poll")
 	}
 	return db, nil
@@ -174,42 +193,17 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	return db.addPartitions(ctx, true)
 }
 
-// migrate takes a lock in a table, which unlike a session lock works behind a
-// pooler, and only when there is something to do.
-func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
-	std := stdlib.OpenDBFromPool(db.pool)
-	defer std.Close() //nolint:errcheck // the pool stays open
-	from, to, err = store.Migrate(ctx, goose.DialectPostgres, std, migrations(), true)
-	if err != nil || dry || from == to {
-		return from, to, err
-	}
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableName("belfry_schema_lock"),
-		lock.WithTableLockTimeout(100*time.Millisecond, 3000)) // five minutes in all, as it would wait by itself, 5 s at a time
-	if err != nil {
-		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
-	}
-	return store.Migrate(ctx, goose.DialectPostgres, std, migrations(), false, goose.WithLocker(locker))
-}
-
-func migrations() fs.FS {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded above
-	}
-	return sub
-}
-
-// schemaWanted is the number of the last migration.
-var schemaWanted = store.LastMigration(files)
-
 // Pool is the pool underneath, for users who keep tables of their own in the
 // same database.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Close waits for connections in use and closes them.
+// Close waits for connections in use and closes them. A pool of the caller's
+// stays open.
 func (db *DB) Close() error {
 	db.seats.close()
-	db.pool.Close()
+	if !db.foreign {
+		db.pool.Close()
+	}
 	return nil
 }
 
@@ -235,7 +229,7 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 		}
 		defer seat.Release()
 		return pgx.BeginTxFunc(ctx, seat, pgx.TxOptions{BeginQuery: beginRead}, func(tx pgx.Tx) error {
-			return fn(handle{q: tx})
+			return fn(handle{q: tx, schema: db.schema})
 		})
 	})
 }
@@ -264,6 +258,9 @@ type beginError struct{ error }
 func (e beginError) Unwrap() error { return e.error }
 
 func passing(err error) bool {
+	if errors.Is(err, belfry.ErrOutdated) || belfry.CodeOf(err) == belfry.Unknown {
+		return false
+	}
 	var begin beginError
 	if errors.As(err, &begin) {
 		return true
@@ -281,38 +278,43 @@ const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigi
 
 // adoptSQL is the same for a transaction that may make jobs ready: its number
 // is drawn before the clock is read, as [horizon] needs it.
-const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint from (select pg_current_xact_id() offset 0) as numbered"
+const adoptSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + store.FloorSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
 
 // Adopt wraps the caller's transaction, of pgx or of database/sql.
 func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
 	var h store.Tx
 	switch t := tx.(type) {
 	case pgx.Tx:
-		h = handle{q: t}
+		h = handle{q: t, schema: db.schema}
 	case *sql.Tx:
-		h = stdHandle{t}
+		h = stdHandle{t, db.schema}
 	default:
 		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on PostgreSQL", tx).
 			WithHint("pass a pgx.Tx or a *sql.Tx of the pgx driver")
 	}
+	now, err := adopt(ctx, h)
 	if db.clock != nil {
-		return h, dialect{adopted: true}, db.clock(), nil
+		now = db.clock()
 	}
-	now, err := clockOf(ctx, h, adoptSQL)
 	return h, dialect{adopted: true}, now, err
 }
 
-func clockOf(ctx context.Context, tx store.Tx, query string) (time.Time, error) {
-	rows, err := tx.Query(ctx, query)
+// adopt is what [adoptSQL] answers, if the transaction may write.
+func adopt(ctx context.Context, tx store.Tx) (time.Time, error) {
+	rows, err := tx.Query(ctx, adoptSQL)
 	if err != nil {
 		return time.Time{}, translate(err)
 	}
 	defer rows.Close()
 	var micros int64
+	var floor *int64
 	if rows.Next() {
-		err = rows.Scan(&micros)
+		err = rows.Scan(&micros, &floor)
 	}
-	return time.UnixMicro(micros), errors.Join(err, rows.Err())
+	if err = errors.Join(err, rows.Err()); err != nil {
+		return time.Time{}, translate(err)
+	}
+	return time.UnixMicro(micros), serves(floor)
 }
 
 // Version names the database.
@@ -323,12 +325,6 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 	}
 	v, _, _ = strings.Cut(v, " ")
 	return "postgres " + v, nil
-}
-
-// Schema is the version that is there and the one wanted.
-func (db *DB) Schema(ctx context.Context) (have, want int64, err error) {
-	err = db.pool.QueryRow(ctx, "select coalesce(max(version_id), 0) from belfry_schema").Scan(&have)
-	return have, schemaWanted, translate(err)
 }
 
 // Skew compares the clocks, giving the answer half of its journey.
@@ -352,12 +348,13 @@ type queryer interface {
 
 // handle is a transaction as the store sees it.
 type handle struct {
-	q     queryer
-	ahead *foreseen
+	q      queryer
+	schema schema
+	ahead  *foreseen
 }
 
 func (h handle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	tag, err := h.q.Exec(ctx, query, args...)
+	tag, err := h.q.Exec(ctx, h.schema.sql(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -368,7 +365,7 @@ func (h handle) Query(ctx context.Context, query string, args ...any) (store.Row
 	if rows, ok := h.ahead.take(query, args); ok {
 		return rows, nil
 	}
-	rows, err := h.q.Query(ctx, query, args...)
+	rows, err := h.q.Query(ctx, h.schema.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -376,10 +373,13 @@ func (h handle) Query(ctx context.Context, query string, args ...any) (store.Row
 }
 
 // stdHandle is the same over database/sql.
-type stdHandle struct{ tx *sql.Tx }
+type stdHandle struct {
+	tx     *sql.Tx
+	schema schema
+}
 
 func (h stdHandle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := h.tx.ExecContext(ctx, query, args...)
+	res, err := h.tx.ExecContext(ctx, h.schema.sql(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -387,7 +387,7 @@ func (h stdHandle) Exec(ctx context.Context, query string, args ...any) (int64, 
 }
 
 func (h stdHandle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	rows, err := h.tx.QueryContext(ctx, query, args...)
+	rows, err := h.tx.QueryContext(ctx, h.schema.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}

@@ -73,12 +73,12 @@ func leasesFit(t *testing.T, st *store.Store) *store.Store {
 func checkLeases(t *testing.T, st *store.Store) {
 	t.Helper()
 	for what, query := range map[string]string{
-		"packs that have miscounted":           `select count(*) from packs p where living < (select count(*) from jobs where id = any (p.jobs))`,
-		"packs without a job":                  `select count(*) from packs where living <= 0`,
-		"jobs with two leases":                 `select count(*) from (select job_id from running group by job_id having count(*) > 1) as twice`,
-		"leases without a job":                 `select count(*) from leases where not exists (select from jobs where id = job_id)`,
-		"leases older than one that has ended": `select count(*) from running join jobs on id = job_id where number <= lease`,
-		"lists that are not in order":          `select count(*) from packs where jobs <> array(select id from unnest(jobs) as t (id) order by id) or first_job > jobs[1] or last_job < jobs[array_length(jobs, 1)]`,
+		"packs that have miscounted":           `select count(*) from belfry.packs p where living < (select count(*) from belfry.jobs where id = any (p.jobs))`,
+		"packs without a job":                  `select count(*) from belfry.packs where living <= 0`,
+		"jobs with two leases":                 `select count(*) from (select job_id from belfry.running group by job_id having count(*) > 1) as twice`,
+		"leases without a job":                 `select count(*) from belfry.leases where not exists (select from belfry.jobs where id = job_id)`,
+		"leases older than one that has ended": `select count(*) from belfry.running join belfry.jobs on id = job_id where number <= lease`,
+		"lists that are not in order":          `select count(*) from belfry.packs where jobs <> array(select id from unnest(jobs) as t (id) order by id) or first_job > jobs[1] or last_job < jobs[array_length(jobs, 1)]`,
 	} {
 		var n int
 		if err := st.DB().(*postgres.DB).Pool().QueryRow(context.Background(), query).Scan(&n); err != nil || n > 0 {

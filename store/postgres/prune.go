@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
 )
 
@@ -32,7 +33,12 @@ const beginAlter = "begin; set local idle_in_transaction_session_timeout = " + f
 const hastyAlter = "set local lock_timeout = '2s'"
 
 func (db *DB) alter(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginAlter}, fn)
+	return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{BeginQuery: beginAlter}, func(tx pgx.Tx) error {
+		if err := db.mayWrite(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 // inTheWay reports that a change of the schema gave up on a table that others use.
@@ -76,7 +82,7 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 	// The table of tables is read, and no name looked up: that a name was not there
 	// is remembered by the connection, and not forgotten while it waits for the lock.
 	missing := func(q queryer) ([]string, error) {
-		rows, err := q.Query(ctx, "select relname::text from pg_class where relname = any($1::text[]) and pg_table_is_visible(oid)", names)
+		rows, err := q.Query(ctx, "select relname::text from pg_class where relnamespace = to_regnamespace($1) and relname = any($2::text[])", string(db.schema), names)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +93,7 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 		return err
 	}
 	return db.alter(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext('belfry partitions'))"); err != nil {
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext($1))", string(db.schema)+" partitions"); err != nil {
 			return err
 		}
 		still, err := missing(tx)
@@ -98,7 +104,7 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 			return err
 		}
 		for _, name := range still {
-			if err := addPartition(ctx, tx, parent, name, from[name]); err != nil {
+			if err := db.addPartition(ctx, tx, parent, name, from[name]); err != nil {
 				return fmt.Errorf("prepare a day of %s: %w", parent, err)
 			}
 		}
@@ -108,15 +114,15 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 
 // addPartition makes the partition of one day. Rows of that day that went to
 // the rest before it was prepared are taken along, or PostgreSQL would refuse.
-func addPartition(ctx context.Context, tx pgx.Tx, parent, name string, from time.Time) error {
+func (db *DB) addPartition(ctx context.Context, tx pgx.Tx, parent, name string, from time.Time) error {
 	at := map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "nominal"}[parent]
 	lo, hi := from.UnixMicro(), from.Add(day).UnixMicro()
 	for _, stmt := range []string{
-		fmt.Sprintf("create table %s (like %s including defaults)", name, parent),
-		fmt.Sprintf("with moved as (delete from %s_rest where %s >= %d and %s < %d returning *) insert into %s select * from moved", parent, at, lo, at, hi, name),
-		fmt.Sprintf("alter table %s attach partition %s for values from (%d) to (%d)", parent, name, lo, hi),
+		fmt.Sprintf("create table belfry.%s (like belfry.%s including defaults)", name, parent),
+		fmt.Sprintf("with moved as (delete from belfry.%s_rest where %s >= %d and %s < %d returning *) insert into belfry.%s select * from moved", parent, at, lo, at, hi, name),
+		fmt.Sprintf("alter table belfry.%s attach partition belfry.%s for values from (%d) to (%d)", parent, name, lo, hi),
 	} {
-		if _, err := tx.Exec(ctx, stmt); err != nil {
+		if _, err := tx.Exec(ctx, db.schema.sql(stmt)); err != nil {
 			return err
 		}
 	}
@@ -179,7 +185,7 @@ func (db *DB) days(ctx context.Context, parent string) ([]oneDay, error) {
 		from pg_inherits i
 		join pg_class c on c.oid = i.inhrelid
 		where i.inhparent = to_regclass($1)
-		order by c.relname`, parent)
+		order by c.relname`, db.schema.of(parent))
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +219,12 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 			if _, err := tx.Exec(ctx, hastyAlter); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, "drop table if exists "+pgx.Identifier{d.name}.Sanitize())
+			_, err := tx.Exec(ctx, "drop table if exists "+pgx.Identifier{string(db.schema), d.name}.Sanitize())
 			return err
 		})
+		if errors.Is(err, belfry.ErrOutdated) {
+			return err
+		}
 		if err != nil {
 			db.log.Warn("a day of history could not be dropped yet", "table", d.name, "error", err)
 		}
@@ -230,13 +239,16 @@ const restStep = 5000
 // and reports whether there is more.
 func (db *DB) pruneRest(ctx context.Context, cutoff time.Time) (more bool, err error) {
 	for parent, at := range map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "decided_at"} {
-		tag, err := db.pool.Exec(ctx, fmt.Sprintf(`
-			delete from %[1]s_rest
-			where ctid in (select ctid from %[1]s_rest where %[2]s < $1 limit $2)`, parent, at), cutoff.UnixMicro(), restStep)
+		err := db.alter(ctx, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, db.schema.sql(fmt.Sprintf(`
+				delete from belfry.%[1]s_rest
+				where ctid in (select ctid from belfry.%[1]s_rest where %[2]s < $1 limit $2)`, parent, at)), cutoff.UnixMicro(), restStep)
+			more = more || tag.RowsAffected() == restStep
+			return err
+		})
 		if err != nil {
 			return false, err
 		}
-		more = more || tag.RowsAffected() == restStep
 	}
 	return more, nil
 }

@@ -168,12 +168,12 @@ func (d dialect) succeedPacked(ctx context.Context, tx store.Tx, p packedSuccess
 	}
 	from, args := d.Table(4, "t", store.BatchOf(p.rows))
 	res, err := tx.Query(ctx, `
-		with gone as (delete from jobs where id = any ($4) and lease < $3 returning `+movedColumns+`)
-		insert into jobs_done (`+store.DoneColumns+`)
+		with gone as (delete from belfry.jobs where id = any ($4) and lease < $3 returning `+movedColumns+`)
+		insert into belfry.jobs_done (`+store.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, t.claimed_at, 0,
 			attempt + 1, failures, snoozes, max_attempts, timeout, t.lease, $2, active_key, idem_key, $1, t.output,
-			'ok', coalesce((select s.name from sessions s where s.id = $2), ''),
+			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''),
 			case when t.started_in > 0 then least(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, coalesce(t.signal, ''), coalesce(t.log_cut, 0), infra
 		from gone
 		full join (select * from `+from+` where t.job_id > 0 and t.lease > 0 and t.claimed_at > 0) as t on t.job_id = gone.id
@@ -220,17 +220,17 @@ func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded,
 		return unlease(ctx, tx, done, numbers, now)
 	}
 	rows, err := tx.Query(ctx, `
-		update packs
-		set living = packs.living - locked.jobs
+		update belfry.packs
+		set living = belfry.packs.living - locked.jobs
 		from (
 			select p.number, t.jobs
-			from packs p
+			from belfry.packs p
 			join unnest($1::bigint[], $2::bigint[]) as t (number, jobs) on t.number = p.number
 			where p.number = any ($1)
 			order by p.number
 			for update of p) locked
-		where packs.number = locked.number and packs.number = any ($1)
-		returning packs.number, packs.living`, numbers, counts)
+		where belfry.packs.number = locked.number and belfry.packs.number = any ($1)
+		returning belfry.packs.number, belfry.packs.living`, numbers, counts)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (d dialect) leave(ctx context.Context, tx store.Tx, done []store.Succeeded,
 		return err
 	}
 	if len(empty) > 0 {
-		if err := store.ExecSoon(ctx, tx, `delete from packs where number = any ($1)`, empty); err != nil {
+		if err := store.ExecSoon(ctx, tx, `delete from belfry.packs where number = any ($1)`, empty); err != nil {
 			return err
 		}
 	}
@@ -271,8 +271,8 @@ func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers [
 		}
 	}
 	_, err := tx.Exec(ctx, `
-		with freed as (delete from leases where job_id = any ($1) returning job_id, cancel_at)
-		update jobs_done
+		with freed as (delete from belfry.leases where job_id = any ($1) returning job_id, cancel_at)
+		update belfry.jobs_done
 		set cancel_at = freed.cancel_at -- somebody wanted it to end, which is why there was a row
 		from freed
 		where freed.cancel_at > 0 and id = freed.job_id and finished_at = $2 and id = any ($1)`, ids, now)
@@ -281,7 +281,7 @@ func unlease(ctx context.Context, tx store.Tx, done []store.Succeeded, numbers [
 
 // lockThere answers those whose jobs are there.
 func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.Success, error) {
-	res, err := tx.Query(ctx, `select id from jobs where id = any ($1) order by id for update`, idsOf(rows))
+	res, err := tx.Query(ctx, `select id from belfry.jobs where id = any ($1) order by id for update`, idsOf(rows))
 	if err != nil {
 		return nil, err
 	}
@@ -312,23 +312,23 @@ func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, rows []store.Su
 			from `+from+`
 			cross join lateral (
 				select number, session, claimed_at, cancel_at
-				from leases
+				from belfry.leases
 				where job_id = t.job_id and number + 0 = t.lease
 				limit 1) l
 			cross join lateral (
 				select *
-				from jobs
+				from belfry.jobs
 				where id = t.job_id and lease < l.number
 				limit 1
 				for update) j),
-		first as materialized (select ended.session as id, (select s.name from sessions s where s.id = ended.session) as name from ended limit 1),
-		gone as (delete from jobs where id = any (array(select id from ended))),
-		freed as (delete from leases where job_id = any (array(select id from ended)))
-		insert into jobs_done (`+store.DoneColumns+`)
+		first as materialized (select ended.session as id, (select s.name from belfry.sessions s where s.id = ended.session) as name from ended limit 1),
+		gone as (delete from belfry.jobs where id = any (array(select id from ended))),
+		freed as (delete from belfry.leases where job_id = any (array(select id from ended)))
+		insert into belfry.jobs_done (`+store.DoneColumns+`)
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, origin,
 			schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 			attempt + 1, failures, snoozes, max_attempts, timeout, number, session, active_key, idem_key, $1, output,
-			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from sessions s where s.id = ended.session) end, ''),
+			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from belfry.sessions s where s.id = ended.session) end, ''),
 			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra
 		from ended
 		returning `+store.SucceededColumns, append([]any{now}, args...)...)

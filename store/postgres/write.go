@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfry-run/belfry/store"
@@ -34,23 +33,19 @@ func (db *DB) WriteAhead(ctx context.Context, name string, ahead []store.Stateme
 			db.rollback(conn)
 			return beginError{err}
 		}
-		tx := transition{handle: handle{conn.Conn(), answers}, conn: conn, wakeups: db.wakeups}
+		tx := transition{handle: handle{conn.Conn(), db.schema, answers}, conn: conn, wakeups: db.wakeups}
 		if err = fn(&tx, at); err == nil && !tx.committed {
 			err = tx.commit(ctx)
 		}
-		if err != nil && !tx.committed {
-			db.rollback(conn)
+		switch {
+		case err == nil:
+			return nil
+		case tx.committed:
+			return store.OutcomeUnknown(err)
 		}
+		db.rollback(conn)
 		return err
 	})
-}
-
-// committed tells a commit from what became of a failed transaction.
-func committed(tag pgconn.CommandTag, err error) error {
-	if err == nil && tag.String() != "COMMIT" {
-		err = fmt.Errorf("commit answered %q", tag.String())
-	}
-	return err
 }
 
 // transition is a transaction that [DB.Write] began.
@@ -96,7 +91,17 @@ func (t *transition) ExecSoon(query string, args ...any) {
 // QueryLast implements [store.Closer]. A statement that fails keeps the commit
 // behind it from being carried out.
 func (t *transition) QueryLast(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	return t.send(ctx, true, query, args)
+	if err := t.maySend(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := toEnd(ctx)
+	rows, err := t.send(ctx, true, query, args)
+	if err != nil {
+		cancel()
+		return nil, t.outcome(err)
+	}
+	rows.sent = cancel
+	return rows, nil
 }
 
 // Announce implements [store.Announcer], for what jobs wait for and where others
@@ -106,7 +111,7 @@ func (t *transition) Announce(topics []string) bool {
 	if !ok || t.committed || !slices.ContainsFunc(topics, hasty) || !n.mayGoAlong(time.Now()) {
 		return false
 	}
-	t.ExecSoon(notifySQL, channel, payload(topics))
+	t.ExecSoon(notifySQL, n.channel, payload(topics))
 	t.announces = n
 	return true
 }
@@ -117,15 +122,20 @@ func (t *transition) commit(ctx context.Context) error {
 		begun := time.Now()
 		defer func() { now := time.Now(); t.announces.wentAlong(now, now.Sub(begun)) }()
 	}
+	if err := t.maySend(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := toEnd(ctx)
+	defer cancel()
 	if len(t.soon) == 0 {
-		return committed(t.conn.Exec(ctx, "commit"))
+		return t.outcome(committed(t.conn.Exec(ctx, "commit")))
 	}
 	rows, err := t.send(ctx, false, "commit", nil)
 	if err != nil {
-		return err
+		return t.outcome(err)
 	}
 	rows.Close()
-	return committed(rows.CommandTag(), rows.Err())
+	return t.outcome(committed(rows.CommandTag(), rows.Err()))
 }
 
 // send has a query, what was to travel with it, and perhaps the commit behind
@@ -136,9 +146,9 @@ func (t *transition) send(ctx context.Context, last bool, query string, args []a
 	}
 	var batch pgx.Batch
 	for _, s := range t.soon {
-		batch.Queue(s.SQL, s.Args...)
+		batch.Queue(t.schema.sql(s.SQL), s.Args...)
 	}
-	batch.Queue(query, args...)
+	batch.Queue(t.schema.sql(query), args...)
 	if last {
 		batch.Queue("commit")
 	}
@@ -164,6 +174,7 @@ type sentRows struct {
 	query string
 	last  bool
 	of    *transition
+	sent  context.CancelFunc // of the context of the last
 	ended bool
 	err   error
 }
@@ -188,6 +199,9 @@ func (r *sentRows) end() {
 		return
 	}
 	r.ended = true
+	if r.sent != nil {
+		defer r.sent()
+	}
 	r.Rows.Close()
 	err := r.Rows.Err()
 	if err == nil && r.last {
@@ -195,6 +209,9 @@ func (r *sentRows) end() {
 	}
 	if err = errors.Join(err, r.res.Close()); err != nil {
 		r.err = fmt.Errorf("%w\n%s", err, r.query)
+		if r.last {
+			r.err = r.of.outcome(r.err)
+		}
 		return
 	}
 	r.of.committed = r.last
@@ -203,9 +220,9 @@ func (r *sentRows) end() {
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.Statement) (at store.Moment, answers *foreseen, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
-	batch.Queue(beginSQL)
+	batch.Queue(db.schema.sql(beginSQL))
 	for _, s := range ahead {
-		batch.Queue(s.SQL, s.Args...)
+		batch.Queue(db.schema.sql(s.SQL), s.Args...)
 	}
 	res := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, res.Close()) }()
@@ -214,8 +231,12 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []store.State
 	}
 	var s sample
 	var now int64
-	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, nil); err != nil {
+	var floor *int64
+	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, nil); err != nil {
 		return at, nil, fmt.Errorf("read the clock: %w", err)
+	}
+	if err := serves(floor); err != nil {
+		return at, nil, err
 	}
 	at.Now, at.Stable = time.UnixMicro(now), db.horizon.stable(s, now)
 	if db.clock != nil {
@@ -243,6 +264,10 @@ const frozenAfter = "'5s'"
 // locks that others wait for; without the bound it would keep the whole cluster
 // from giving up its sessions.
 //
+// Reading the floor of the schema locks its table until the transaction ends,
+// against those alone who raise it: what this program is too old for cannot begin
+// before that.
+//
 // The rest keeps the planner from being clever about tables that are empty one
 // moment and full the next, whose statistics are always wrong. What transitions
 // do are look-ups by key and walks along an index that stop early, so:
@@ -260,6 +285,7 @@ const beginSQL = `
 		(extract(epoch from clock_timestamp()) * 1000000)::bigint,
 		(extract(epoch from transaction_timestamp()) * 1000000)::bigint,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+		(` + store.FloorSQL + `),
 		concat(
 			set_config('idle_in_transaction_session_timeout', ` + frozenAfter + `, true),
 			set_config('enable_seqscan', 'off', true),

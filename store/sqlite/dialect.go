@@ -49,15 +49,25 @@ func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, n
 // Lease is nothing: the database is in this process, and a statement no journey.
 func (dialect) Lease([]store.Part, string, string, int) string { return "" }
 
+// LeaseNumber draws from the sequence. Nobody else writes meanwhile, so it is still
+// now.
+func (d dialect) LeaseNumber(ctx context.Context, tx store.Tx, now int64) (number, at int64, err error) {
+	drawn, err := d.NextIDs(ctx, tx, "lease", 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	return drawn[0], now, nil
+}
+
 // Unleased looks for a lease in both forms. Claims go upwards, so most jobs that wait lie behind all that is leased,
 // which is compared with a number that is read once.
 func (d dialect) Unleased(column string) string {
-	return strings.ReplaceAll("(? > (select coalesce(max(job_id), 0) from leases) or (select number from leases where job_id = ?) is null)", "?", column) + d.UnpackedSince(column, "")
+	return strings.ReplaceAll("(? > (select coalesce(max(job_id), 0) from belfry.leases) or (select number from belfry.leases where job_id = ?) is null)", "?", column) + d.UnpackedSince(column, "")
 }
 
 // UnpackedSince looks into the packs in whose reach a job lies, whenever they were given.
 func (dialect) UnpackedSince(column, _ string) string {
-	return strings.ReplaceAll(" and (? > (select coalesce(max(last_job), 0) from packs) or not exists (select 1 from packs p where p.last_job >= ? and p.first_job <= ? and instr(p.jobs, ',' || ? || ',') > 0))", "?", column)
+	return strings.ReplaceAll(" and (? > (select coalesce(max(last_job), 0) from belfry.packs) or not exists (select 1 from belfry.packs p where p.last_job >= ? and p.first_job <= ? and instr(p.jobs, ',' || ? || ',') > 0))", "?", column)
 }
 
 // In unpacks a JSON array.

@@ -7,12 +7,13 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
 )
 
 // translate gives a driver's error a code, by its number and never by its text.
 func translate(err error) error {
 	var e *sqlite.Error
-	if err == nil || !errors.As(err, &e) {
+	if err == nil || belfry.CodeOf(err) == belfry.Unknown || !errors.As(err, &e) {
 		return err
 	}
 	switch e.Code() & 0xff {
@@ -26,6 +27,29 @@ func translate(err error) error {
 		return coded(belfry.Unavailable, err, "the database file is damaged or is no SQLite file", "restore a backup")
 	}
 	return err
+}
+
+// ofCommit is the error of a commit. Where the disk failed, what was written of it
+// may be found by whoever opens the file next; what had no room never is.
+func ofCommit(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_IOERR {
+		return store.OutcomeUnknown(err)
+	}
+	return err
+}
+
+// leftOpen reports that a begin failed because of what the connection was left in,
+// and not of the file.
+func leftOpen(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR
+}
+
+// interrupted reports that a statement was ended because its context was.
+func interrupted(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_INTERRUPT
 }
 
 func coded(code belfry.Code, err error, message, hint string) error {

@@ -1,6 +1,10 @@
 package sqlite
 
-import "github.com/belfry-run/belfry/store"
+import (
+	"context"
+
+	"github.com/belfry-run/belfry/store"
+)
 
 // Waiting is how many transitions wait for the writer.
 func Waiting(db store.DB) int { return len(db.(*DB).queue) }
@@ -15,4 +19,17 @@ func KeptStatements(db store.DB) (n int) {
 		all <- r
 	}
 	return n
+}
+
+// LeaveOpen begins a transaction on each connection for reads, which nobody ends.
+func LeaveOpen(ctx context.Context, db store.DB) (err error) {
+	all := db.(*DB).readers
+	for range cap(all) {
+		r := <-all
+		if beginErr := r.begin(ctx); beginErr != nil {
+			err = beginErr
+		}
+		all <- r
+	}
+	return err
 }

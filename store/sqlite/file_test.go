@@ -82,7 +82,7 @@ func TestSecondOpenIsRefused(t *testing.T) {
 		return string(out), err
 	}
 	out, err := other()
-	if err == nil || !strings.Contains(out, "conflict") || !strings.Contains(out, "another process has") {
+	if err == nil || !strings.Contains(out, "conflict") || !strings.Contains(out, "another process, or another store") {
 		t.Fatalf("a second process: %v %s", err, out)
 	}
 	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
@@ -134,16 +134,37 @@ func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
 	wantCode(t, err, belfry.Invalid, "synchronous", "OFF")
 }
 
-func TestNewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
-	path := file(t)
+func TestExpandedSchemaIsUsedByOlderPrograms(t *testing.T) {
+	path := newerSchema(t, 1)
+	if _, _, err := sqlite.Migrate(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+	h, err := openAt(t, path, sqlite.Options{}).Health(t.Context())
+	if err != nil || h.SchemaVersion != 999 || !h.Schema().Check().OK {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// newerSchema is a file that a newer program has migrated.
+func newerSchema(t *testing.T, floor int64) (path string) {
+	t.Helper()
+	path = file(t)
 	st := openAt(t, path, sqlite.Options{})
 	err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-		_, err := tx.Exec(t.Context(), "insert into belfry_schema (version_id, is_applied) values (999, 1)")
+		_, err := tx.Exec(t.Context(), "insert into belfry.migrations (version_id, is_applied) values (999, 1)")
+		if err == nil {
+			_, err = tx.Exec(t.Context(), "update belfry.schema_floor set version = $1", floor)
+		}
 		return err
 	})
 	if err := errors.Join(err, st.Close()); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+func TestNewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
+	path := newerSchema(t, 999)
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +268,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 	_, err = st.Task(t.Context(), "default", "t0")
 	wantCode(t, err, belfry.Unavailable, "closed")
 	st = openAt(t, path, sqlite.Options{})
-	if n := read(t, st, "select count(*) from tasks"); n != fmt.Sprint(done) {
+	if n := read(t, st, "select count(*) from belfry.tasks"); n != fmt.Sprint(done) {
 		t.Fatalf("%s tasks are there, %d were answered", n, done)
 	}
 }

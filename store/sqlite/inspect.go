@@ -29,9 +29,9 @@ func (db *DB) Inspect(ctx context.Context) (d belfry.DatabaseHealth, err error) 
 	}
 	d.Size = f.Pages*f.PageSize + f.WAL
 	for _, c := range counted {
-		t := belfry.TableHealth{Name: c.table}
+		t := belfry.TableHealth{Name: string(db.names) + c.table}
 		// Two look-ups: min and max in one would read the whole table.
-		query := fmt.Sprintf("select coalesce((select max(%[1]s) from %[2]s) - (select min(%[1]s) from %[2]s) + 1, 0)", c.key, c.table)
+		query := fmt.Sprintf("select coalesce((select max(%[1]s) from belfry.%[2]s) - (select min(%[1]s) from belfry.%[2]s) + 1, 0)", c.key, c.table)
 		if err := db.ask(ctx, query, &t.Rows); err != nil {
 			return d, err
 		}

@@ -23,7 +23,7 @@ func TestTheFileIsLookedInto(t *testing.T) {
 		t.Errorf("a file has no server: %+v", d)
 	}
 	for _, table := range d.Tables {
-		if want := map[string]int64{"jobs_done": 4, "attempts": 4, "logs": 5, "schedules": 1}; want[table.Name] > 0 && table.Rows != want[table.Name] {
+		if want := map[string]int64{"belfry_jobs_done": 4, "belfry_attempts": 4, "belfry_logs": 5, "belfry_schedules": 1}; want[table.Name] > 0 && table.Rows != want[table.Name] {
 			t.Errorf("%s has %d rows, not %d", table.Name, want[table.Name], table.Rows)
 		}
 	}

@@ -76,8 +76,8 @@ func prune(t *testing.T, st *store.Store) {
 
 func counts(t *testing.T, st *store.Store) string {
 	t.Helper()
-	return read(t, st, `select (select count(*) from jobs_done) || ' done, ' || (select count(*) from attempts) || ' attempts, ' || (select count(*) from logs) || ' logs, '
-		|| (select count(*) from occurrences) || ' occurrences, ' || (select count(*) from jobs) || ' live, ' || (select count(*) from sessions) || ' sessions'`)
+	return read(t, st, `select (select count(*) from belfry.jobs_done) || ' done, ' || (select count(*) from belfry.attempts) || ' attempts, ' || (select count(*) from belfry.logs) || ' logs, '
+		|| (select count(*) from belfry.occurrences) || ' occurrences, ' || (select count(*) from belfry.jobs) || ' live, ' || (select count(*) from belfry.sessions) || ' sessions'`)
 }
 
 func TestRetentionByAge(t *testing.T) {
@@ -101,14 +101,14 @@ func TestRetentionGetsPastWhatTheFutureLeft(t *testing.T) {
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 10 * 24 * time.Hour}})
 	if err := st.DB().Write(t.Context(), func(tx store.Tx, at store.Moment) error {
 		_, err := tx.Exec(t.Context(), `with recursive many(i) as (select 1 union all select i + 1 from many where i < 2500)
-			insert into logs (job_id, lease, attempt, seq, stream, at, text) select i, 1, 1, 1, 'log', $1, '' from many`, at.Now.AddDate(100, 0, 0).UnixMicro())
+			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, text) select i, 1, 1, 1, 'log', $1, '' from many`, at.Now.AddDate(100, 0, 0).UnixMicro())
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	history(t, st, clock, 21)
 	prune(t, st)
-	if n := read(t, st, `select count(*) || '' from logs where job_id > 0 and text <> ''`); n != "11" {
+	if n := read(t, st, `select count(*) || '' from belfry.logs where job_id > 0 and text <> ''`); n != "11" {
 		t.Errorf("%s pieces of log are left of 21, want 11", n)
 	}
 }
@@ -122,13 +122,13 @@ func TestRetentionByCount(t *testing.T) {
 		t.Error(got)
 	}
 	if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-		_, err := tx.Exec(t.Context(), "delete from jobs_done where seq = (select min(seq) + 1 from jobs_done)") // as a redrive does
+		_, err := tx.Exec(t.Context(), "delete from belfry.jobs_done where seq = (select min(seq) + 1 from belfry.jobs_done)") // as a redrive does
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	prune(t, st)
-	if got := read(t, st, "select count(*) from jobs_done"); got != "4" {
+	if got := read(t, st, "select count(*) from belfry.jobs_done"); got != "4" {
 		t.Errorf("%s jobs after a gap", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestRetentionKeepsTheNewestOfOneInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	prune(t, st)
-	if got := read(t, st, "select count(*) >= 5 from jobs_done"); got != "1" {
+	if got := read(t, st, "select count(*) >= 5 from belfry.jobs_done"); got != "1" {
 		t.Error("fewer than the newest five are left")
 	}
 }
@@ -171,11 +171,11 @@ func TestPruningIsDoneInSteps(t *testing.T) {
 	if err != nil || !more {
 		t.Fatal(more, err)
 	}
-	if n := read(t, st, "select count(*) from jobs_done"); n != "500" {
+	if n := read(t, st, "select count(*) from belfry.jobs_done"); n != "500" {
 		t.Errorf("%s left after one step", n)
 	}
 	prune(t, st)
-	if n := read(t, st, "select (select count(*) from jobs_done) + (select count(*) from job_keys)"); n != "0" {
+	if n := read(t, st, "select (select count(*) from belfry.jobs_done) + (select count(*) from belfry.job_keys)"); n != "0" {
 		t.Errorf("%s left", n)
 	}
 }

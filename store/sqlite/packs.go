@@ -69,9 +69,9 @@ func parseJobs(list string) ([]int64, error) {
 func (dialect) Pack(ctx context.Context, tx store.Tx, p store.Pack) (bool, error) {
 	slices.Sort(p.Jobs)
 	_, err := tx.Exec(ctx, `
-		insert into packs (number, session, queue, claimed_at, first_job, last_job, living, jobs)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		p.Number, p.Session, p.Queue, p.ClaimedAt, p.Jobs[0], p.Jobs[len(p.Jobs)-1], len(p.Jobs), joinJobs(p.Jobs))
+		insert into belfry.packs (number, session, queue, claimed_at, first_job, last_job, living, jobs, ahead)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		p.Number, p.Session, p.Queue, p.ClaimedAt, p.Jobs[0], p.Jobs[len(p.Jobs)-1], len(p.Jobs), joinJobs(p.Jobs), p.Ahead)
 	return true, err
 }
 
@@ -82,11 +82,11 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	var err error
 	switch {
 	case w.Session != "":
-		packs, err = packsFrom(ctx, tx, `packs where session = $1 and claimed_at < $2`, w.Session, w.Before)
+		packs, err = packsFrom(ctx, tx, `belfry.packs where session = $1 and claimed_at < $2`, w.Session, w.Before)
 	case w.All:
-		packs, err = packsFrom(ctx, tx, `packs`)
+		packs, err = packsFrom(ctx, tx, `belfry.packs`)
 	case len(w.Jobs) > 0:
-		packs, err = packsFrom(ctx, tx, `packs where last_job >= $1 and first_job <= $2`, slices.Min(w.Jobs), slices.Max(w.Jobs))
+		packs, err = packsFrom(ctx, tx, `belfry.packs where last_job >= $1 and first_job <= $2`, slices.Min(w.Jobs), slices.Max(w.Jobs))
 		packs = slices.DeleteFunc(packs, func(p pack) bool {
 			return !slices.ContainsFunc(w.Jobs, p.has)
 		})
@@ -94,13 +94,13 @@ func (dialect) Unpack(ctx context.Context, tx store.Tx, w store.Packed) error {
 	for _, p := range packs {
 		if err == nil {
 			_, err = tx.Exec(ctx, `
-				insert into leases (job_id, number, session, claimed_at, deadline_at)
-				select job_id, number, session, claimed_at, deadline_at
-				from packed
+				insert into belfry.leases (job_id, number, session, claimed_at, deadline_at, ahead)
+				select job_id, number, session, claimed_at, deadline_at, ahead
+				from belfry.packed
 				where number = $1`, p.number)
 		}
 		if err == nil {
-			_, err = tx.Exec(ctx, `delete from packs where number = $1`, p.number)
+			_, err = tx.Exec(ctx, `delete from belfry.packs where number = $1`, p.number)
 		}
 	}
 	return err

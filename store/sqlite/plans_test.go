@@ -16,7 +16,7 @@ import (
 
 // wholeTable is a step that reads every row there is. Reading a partial index
 // from its begin, and what was unpacked from a parameter, is none.
-var wholeTable = regexp.MustCompile(`SCAN (jobs|jobs_done|schedules|occurrences|sessions|tasks|attempts|logs|job_keys|audit|s|j|k|l|d)( |$)`)
+var wholeTable = regexp.MustCompile(`SCAN (?:belfry_)?(jobs|jobs_done|schedules|occurrences|sessions|tasks|attempts|logs|job_keys|audit|s|j|k|l|d)( |$)`)
 
 // TestPlans pins the plans of the statements that run all the time: their cost
 // follows what is due and not what exists.
@@ -45,7 +45,7 @@ func TestPlans(t *testing.T) {
 	try(err)
 	inOrder := []string{"TEMP B-TREE"}
 	try(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
-		_, err := tx.Exec(ctx, `update rolled set hour = $1 / 3600, day = $1 / 86400`, clock.Now().Unix())
+		_, err := tx.Exec(ctx, `update belfry.rolled set hour = $1 / 3600, day = $1 / 86400`, clock.Now().Unix())
 		return err
 	}))
 	some, err := st.Schedules(ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1}})
@@ -171,15 +171,15 @@ func TestPlans(t *testing.T) {
 			_, err := st.Overview(ctx, "")
 			return err
 		}},
-		{"list schedules", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{})},
-		{"list all schedules", []string{"USING INDEX sqlite_autoindex_schedules_1", "sqlite_autoindex_schedules_1 ((namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
+		{"list schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{})},
+		{"list all schedules", []string{"USING INDEX sqlite_autoindex_belfry_schedules_1", "sqlite_autoindex_belfry_schedules_1 ((namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{Namespace: belfry.AnyNamespace})},
 		{"list paused schedules", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.SchedulePaused})},
 		{"list all completed schedules", []string{"schedules_resting (state=? AND (namespace,name)>(?,?))"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleCompleted, Namespace: belfry.AnyNamespace})},
-		{"list active schedules", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
+		{"list active schedules", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{State: belfry.ScheduleActive})},
 		{"list schedules of a task", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t"})},
 		{"list schedules of a tag", []string{"schedules_of_task (task_id=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Tag: "red"})},
 		{"list paused schedules of a task", []string{"schedules_resting (state=? AND namespace=? AND name>?)"}, inOrder, list(belfry.ScheduleFilter{Task: "t", State: belfry.SchedulePaused})},
-		{"list schedules by a part of the name", []string{"sqlite_autoindex_schedules_1 (namespace=? AND name>?"}, inOrder, list(belfry.ScheduleFilter{Part: "e", State: belfry.ScheduleActive})},
+		{"list schedules by a part of the name", []string{"sqlite_autoindex_belfry_schedules_1 (namespace=? AND name>?"}, inOrder, list(belfry.ScheduleFilter{Part: "e", State: belfry.ScheduleActive})},
 		{"list occurrences", []string{"occurrences_identity (schedule_id=?)"}, inOrder, func() error {
 			_, err := st.Occurrences(ctx, belfry.OccurrenceFilter{Schedule: string(belfry.OverlapBufferOne)})
 			return err
@@ -199,7 +199,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s is planned for each value of %q: %s", hot.name, found, s.Line())
 			}
 			for _, step := range hot.unless {
-				if strings.Contains(plan, step) && !strings.Contains(s.SQL, "from queues") {
+				if strings.Contains(plan, step) && !strings.Contains(s.SQL, "from belfry.queues") {
 					t.Errorf("%s does %s: %s\n%s", hot.name, step, s.Line(), plan)
 				}
 			}

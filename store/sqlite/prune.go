@@ -33,10 +33,10 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 			// with its neighbours. Those that were written while the clock was
 			// ahead are stepped over, or they would hold up all behind them.
 			n, err := tx.Exec(ctx, `
-				delete from `+h.table+`
+				delete from belfry.`+h.table+`
 				where `+h.row+` in (
 					select `+h.row+` from (
-						select `+h.row+`, `+h.at+` from `+h.table+`
+						select `+h.row+`, `+h.at+` from belfry.`+h.table+`
 						where `+h.at+` <= $3
 						order by `+h.row+`
 						limit $2)
@@ -58,8 +58,8 @@ func pruneBefore(ctx context.Context, tx store.Tx, k store.Keep, now time.Time) 
 	cutoff := now.Add(-k.Age).UnixMicro()
 	rows, err := tx.Query(ctx, `
 		select finished_at
-		from jobs_done
-		where seq <= (select max(seq) from jobs_done) - $1 + 1
+		from belfry.jobs_done
+		where seq <= (select max(seq) from belfry.jobs_done) - $1 + 1
 		order by seq desc
 		limit 1`, k.Jobs)
 	if err != nil {

@@ -22,11 +22,11 @@ type reader struct {
 	pool *sql.DB
 }
 
-func newReaders(pool *sql.DB) chan *reader {
+func newReaders(pool *sql.DB, names prefix) chan *reader {
 	pool.SetMaxOpenConns(readers)
 	all := make(chan *reader, readers)
 	for range readers {
-		all <- &reader{pool: pool}
+		all <- &reader{statements: statements{names: names}, pool: pool}
 	}
 	return all
 }
@@ -37,6 +37,9 @@ func (db *DB) Read(ctx context.Context, fn func(tx store.Tx) error) error {
 	case <-db.closing:
 		return errClosed
 	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	select {
 	case r := <-db.readers:
@@ -65,19 +68,40 @@ func (db *DB) ask(ctx context.Context, query string, to any) error {
 }
 
 func (r *reader) read(ctx context.Context, fn func(tx store.Tx) error) error {
-	if r.conn == nil {
-		conn, err := r.pool.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		r.take(conn)
-	}
-	if err := r.do(ctx, "begin"); err != nil {
-		r.giveUp()
+	if err := r.begin(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("begin a read: %w", err)
 	}
 	defer r.end()
-	return fn(r)
+	err := fn(r)
+	if left := ctx.Err(); left != nil && interrupted(err) {
+		return left
+	}
+	return err
+}
+
+// begin takes a snapshot. The caller's context must not end it: the driver then
+// answers that nothing was done, for all that the transaction may have begun. A
+// connection that was kept and on which it fails is discarded, and a new one is
+// asked.
+func (r *reader) begin(ctx context.Context) error {
+	for {
+		kept := r.conn != nil
+		if !kept {
+			conn, err := r.pool.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			r.take(conn)
+		}
+		err := r.do(ctx, "begin")
+		if err == nil {
+			return nil
+		}
+		r.discard()
+		if !kept {
+			return err
+		}
+	}
 }
 
 // end lets go of the snapshot. Nothing was written.
@@ -85,7 +109,7 @@ func (r *reader) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if r.do(ctx, "rollback") != nil {
-		r.giveUp()
+		r.discard()
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // queues counts the rows of a table, within a read.
 func queues(ctx context.Context, tx store.Tx) (n int64, err error) {
-	rows, err := tx.Query(ctx, `select count(*) from queues`)
+	rows, err := tx.Query(ctx, `select count(*) from belfry.queues`)
 	if err != nil {
 		return 0, err
 	}
@@ -34,7 +34,7 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 			return db.Read(ctx, func(tx store.Tx) error { _, err := tx.Query(ctx, `select nothing`); return err })
 		},
 		"that writes": func(ctx context.Context, db store.DB) error {
-			return db.Read(ctx, func(tx store.Tx) error { _, err := tx.Exec(ctx, `delete from queues`); return err })
+			return db.Read(ctx, func(tx store.Tx) error { _, err := tx.Exec(ctx, `delete from belfry.queues`); return err })
 		},
 		"whose context ends": func(ctx context.Context, db store.DB) error {
 			ctx, cancel := context.WithCancel(ctx)
@@ -52,7 +52,7 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 		},
 		"that leaves a query open": func(ctx context.Context, db store.DB) error {
 			return db.Read(ctx, func(tx store.Tx) error {
-				rows, err := tx.Query(ctx, `select name from queues`)
+				rows, err := tx.Query(ctx, `select name from belfry.queues`)
 				if err == nil && !rows.Next() {
 					err = errors.New("no queue is there")
 				}
@@ -82,9 +82,9 @@ func TestAReadLeavesNothingToTheNext(t *testing.T) {
 				}
 				if err := st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
 					_, err := tx.Exec(t.Context(), `
-						insert into queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
+						insert into belfry.queues (name, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at)
 						select name || $1, description, priority, concurrency, global_limit, paused_at, paused_by, paused_reason, created_at, updated_at
-						from queues where name = 'default'`, i)
+						from belfry.queues where name = 'default'`, i)
 					return err
 				}); err != nil {
 					t.Fatal(err)

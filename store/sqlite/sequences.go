@@ -51,7 +51,7 @@ func (s *sequences) take(ctx context.Context, tx store.Tx, sequence string, n in
 // draw counts on in the table, and answers the last of n ids.
 func draw(ctx context.Context, tx store.Tx, sequence string, n int64) (last int64, err error) {
 	rows, err := tx.Query(ctx, `
-		update sequences
+		update belfry.sequences
 		set value = value + $1
 		where name = $2
 		returning value`, n, sequence)
@@ -81,7 +81,7 @@ func (s *sequences) rollBack() { s.drawn = maps.Clone(s.begun) }
 func (s *sequences) giveBack(tx store.Tx) {
 	for sequence, d := range s.drawn {
 		if d.next < d.end {
-			_, _ = tx.Exec(context.Background(), `update sequences set value = $1 where name = $2 and value = $3`, d.next-1, sequence, d.end-1)
+			_, _ = tx.Exec(context.Background(), `update belfry.sequences set value = $1 where name = $2 and value = $3`, d.next-1, sequence, d.end-1)
 		}
 	}
 	clear(s.drawn)

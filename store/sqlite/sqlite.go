@@ -9,10 +9,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,7 +19,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver, pure Go
 
 	"github.com/belfry-run/belfry"
@@ -38,20 +35,40 @@ type Options struct {
 	// KeepSchema opens without migrating. A schema that is too old is an error
 	// then.
 	KeepSchema bool
+	// Prefix is what the names of all tables and indexes begin with. Stores of one
+	// prefix are one store. Default: "belfry_".
+	Prefix string
 }
 
-//go:embed migrations/*.sql
-var files embed.FS
+// Memory is the path of a database for tests: each store that is opened under it
+// is empty, and is gone when it is closed. It lies in a folder of its own among
+// the temporary files, so that it behaves as a file does in all else; what a
+// power cut would leave of it is not cared for.
+const Memory = ":memory:"
 
 // Open opens or creates the file and brings its schema up to date. A file that
-// another process has open is a [belfry.Conflict].
+// another process, or another store, has open is a [belfry.Conflict]. See
+// [Memory] for a path that leaves no file.
 func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
-	db, err := open(ctx, path, o)
+	temporary := ""
+	if path == Memory {
+		var err error
+		if temporary, err = os.MkdirTemp("", "belfry-memory-"); err != nil {
+			return nil, belfry.Errorf(belfry.Unavailable, "make a folder for a temporary database: %w", err)
+		}
+		path, o.Synchronous = filepath.Join(temporary, "belfry.db"), "OFF"
+	}
+	db, err := open(ctx, path, o, temporary)
 	if err != nil {
 		return nil, err
 	}
-	if o.KeepSchema && db.schemaFrom < schemaWanted {
-		err := belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaWanted).WithHint("run: belfry migrate")
+	return db.storeOf(ctx, o)
+}
+
+// storeOf makes a store. A fault closes the database.
+func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
+	if o.KeepSchema && db.schemaFrom < schemaKnown {
+		err := belfry.Errorf(belfry.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaKnown).WithHint("run: belfry migrate")
 		return nil, errors.Join(err, db.Close())
 	}
 	if o.PackFrom <= 0 {
@@ -66,35 +83,35 @@ func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 
 // Migrate brings the schema of a file up to date without opening a store.
 func Migrate(ctx context.Context, path string) (from, to int64, err error) {
-	db, err := open(ctx, path, Options{KeepSchema: true, Options: store.Options{Clock: time.Now}})
+	return Options{}.Migrate(ctx, path)
+}
+
+// Migrate is the same under these options.
+func (o Options) Migrate(ctx context.Context, path string) (from, to int64, err error) {
+	db, err := open(ctx, path, Options{KeepSchema: true, Prefix: o.Prefix, Options: store.Options{Clock: time.Now}}, "")
 	if belfry.CodeOf(err) == belfry.Conflict || err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return store.Migrate(ctx, goose.DialectSQLite3, db.writer, migrations(), false)
-}
-
-func migrations() fs.FS {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded above
-	}
-	return sub
+	return db.names.migrate(ctx, db.writer, false)
 }
 
 // DB is an open file.
 type DB struct {
-	path    string
-	lock    *flock.Flock
-	writer  *sql.DB
-	reader  *sql.DB
-	readers chan *reader // those at rest
-	users   *sql.DB
-	clock   func() time.Time
-	queue   chan *request
-	closing chan struct{}
-	done    chan struct{}
-	close   func() error
+	path      string
+	temporary string // folder that goes with Close, or empty
+	names     prefix
+	lock      *flock.Flock
+	writer    *sql.DB
+	reader    *sql.DB
+	readers   chan *reader // those at rest
+	users     *sql.DB
+	foreign   bool // users is the caller's
+	clock     func() time.Time
+	queue     chan *request
+	closing   chan struct{}
+	done      chan struct{}
+	close     func() error
 
 	synchronous string // of the writer
 	sequences   sequences
@@ -102,12 +119,26 @@ type DB struct {
 	schemaFrom int64 // before the migration of this opening
 }
 
-func open(ctx context.Context, path string, o Options) (_ *DB, err error) {
+// open opens a file. A folder that is temporary goes with it. With users it is
+// the file of a handle of the caller's.
+func open(ctx context.Context, path string, o Options, temporary string, users ...*sql.DB) (_ *DB, err error) {
+	defer func() {
+		if err != nil && temporary != "" {
+			err = errors.Join(err, os.RemoveAll(temporary))
+		}
+	}()
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, belfry.InvalidField("database", path, err.Error(), "")
 	}
-	db := &DB{path: path, clock: o.Clock, queue: make(chan *request, maxGroup), closing: make(chan struct{}), done: make(chan struct{})}
+	names, err := prefixOf(o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{path: path, temporary: temporary, names: names, clock: o.Clock, queue: make(chan *request, maxGroup), closing: make(chan struct{}), done: make(chan struct{})}
+	if len(users) > 0 {
+		db.users, db.foreign = users[0], true
+	}
 	db.close = sync.OnceValue(db.end)
 	if db.clock == nil {
 		db.clock = time.Now
@@ -123,7 +154,7 @@ func open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if err := db.connect(ctx, o); err != nil {
 		return nil, err
 	}
-	if db.schemaFrom, _, err = store.Migrate(ctx, goose.DialectSQLite3, db.writer, migrations(), o.KeepSchema); err != nil {
+	if db.schemaFrom, _, err = db.names.migrate(ctx, db.writer, o.KeepSchema); err != nil {
 		return nil, err
 	}
 	go db.write()
@@ -143,8 +174,8 @@ func (db *DB) takeLock() error {
 			WithHint("the folder must exist and be writable")
 	}
 	if !got {
-		return belfry.Errorf(belfry.Conflict, "another process has %s open", db.path).
-			WithHint("talk to it with --server, or stop it first; for several nodes use PostgreSQL")
+		return belfry.Errorf(belfry.Conflict, "another process, or another store of this one, has %s open", db.path).
+			WithHint("share the store, talk to it with --server, or stop it first; for several nodes use PostgreSQL")
 	}
 	return nil
 }
@@ -155,8 +186,12 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	case "":
 		sync = "FULL"
 	case "FULL", "NORMAL", "EXTRA":
+	case "OFF":
+		if db.temporary == "" {
+			return belfry.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
+		}
 	default:
-		return belfry.InvalidField("synchronous", o.Synchronous, "is not a durability", "FULL or NORMAL")
+		return belfry.InvalidField("synchronous", o.Synchronous, "must be FULL or NORMAL", "FULL")
 	}
 	if err := createPrivate(db.path); err != nil {
 		return belfry.Errorf(belfry.Invalid, "create %s: %w", db.path, err).
@@ -171,11 +206,13 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	if db.reader, err = sql.Open("sqlite", dsn(db.path, "query_only(1)", "busy_timeout(10000)", "cache_size(-16000)")); err != nil {
 		return err
 	}
-	db.readers = newReaders(db.reader)
-	if db.users, err = sql.Open("sqlite", dsn(db.path, "synchronous("+sync+")", "busy_timeout(10000)", "foreign_keys(1)")+"&_txlock=immediate"); err != nil {
-		return err
+	db.readers = newReaders(db.reader, db.names)
+	if !db.foreign {
+		if db.users, err = sql.Open("sqlite", dsn(db.path, "synchronous("+sync+")", "busy_timeout(10000)", "foreign_keys(1)")+"&_txlock=immediate"); err != nil {
+			return err
+		}
+		db.users.SetMaxOpenConns(1)
 	}
-	db.users.SetMaxOpenConns(1)
 	if err := db.writer.PingContext(ctx); err != nil {
 		return belfry.Errorf(belfry.Invalid, "open %s: %w", db.path, err).
 			WithHint("is it a SQLite file, and is the disk writable?")
@@ -211,29 +248,37 @@ func (db *DB) end() error {
 func (db *DB) release() error {
 	var errs []error
 	for range cap(db.readers) {
-		(<-db.readers).giveUp()
+		(<-db.readers).discard()
 	}
 	for _, pool := range []*sql.DB{db.users, db.reader, db.writer} {
-		if pool != nil {
+		if pool != nil && !(db.foreign && pool == db.users) {
 			errs = append(errs, pool.Close())
 		}
 	}
-	return errors.Join(append(errs, db.lock.Unlock())...)
+	errs = append(errs, db.lock.Unlock())
+	if db.temporary != "" {
+		errs = append(errs, os.RemoveAll(db.temporary))
+	}
+	return errors.Join(errs...)
 }
 
 // SQL is a connection to the file for users who keep tables of their own in it
 // and want to enqueue or finish in their transaction. While such a transaction
-// is open, Belfry's own writes wait, up to ten seconds.
+// is open, Belfry's own writes wait, up to ten seconds. Of a store that [New]
+// made it is the handle that New was given.
 func (db *DB) SQL() *sql.DB { return db.users }
 
 // Adopt wraps the caller's transaction.
-func (db *DB) Adopt(_ context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
+func (db *DB) Adopt(ctx context.Context, tx any) (store.Tx, store.Dialect, time.Time, error) {
 	t, ok := tx.(*sql.Tx)
 	if !ok {
 		return nil, nil, time.Time{}, belfry.Errorf(belfry.Invalid, "a transaction of type %T cannot be joined on SQLite", tx).
 			WithHint("pass a *sql.Tx on the same file")
 	}
-	return &handle{t}, foreign{}, db.clock(), nil
+	if err := db.sameFile(ctx, t); err != nil {
+		return nil, nil, time.Time{}, err
+	}
+	return &handle{t, db.names}, foreign{}, db.clock(), nil
 }
 
 // Version names the database.
@@ -243,14 +288,20 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 	return "sqlite " + v, err
 }
 
-// Schema is the version that is there and the one wanted.
-func (db *DB) Schema(ctx context.Context) (have, want int64, err error) {
-	err = db.ask(ctx, "select coalesce(max(version_id), 0) from belfry_schema", &have)
-	return have, schemaWanted, err
+// Schema is the version that is there and the one known.
+func (db *DB) Schema(ctx context.Context) (belfry.Schema, error) {
+	schema := belfry.Schema{Known: schemaKnown}
+	if err := db.ask(ctx, "select coalesce(max(version_id), 0) from belfry.migrations", &schema.Version); err != nil {
+		return schema, err
+	}
+	return schema, db.ask(ctx, store.FloorSQL, &schema.Floor)
 }
 
-// schemaWanted is the number of the last migration.
-var schemaWanted = store.LastMigration(files)
+// Alive reads from the file.
+func (db *DB) Alive(ctx context.Context) error {
+	_, err := db.Schema(ctx)
+	return err
+}
 
 // Skew is nothing here: the process's clock is the one that decides.
 func (db *DB) Skew(context.Context) (time.Duration, error) { return 0, nil }
@@ -268,10 +319,13 @@ func (alone) Run(ctx context.Context, _ func(string)) error {
 }
 
 // handle is a snapshot, or a transaction of the caller's, as the store sees it.
-type handle struct{ tx *sql.Tx }
+type handle struct {
+	tx    *sql.Tx
+	names prefix
+}
 
 func (h *handle) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := h.tx.ExecContext(ctx, query, args...)
+	res, err := h.tx.ExecContext(ctx, h.names.sql(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, query)
 	}
@@ -279,7 +333,7 @@ func (h *handle) Exec(ctx context.Context, query string, args ...any) (int64, er
 }
 
 func (h *handle) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	rows, err := h.tx.QueryContext(ctx, query, args...)
+	rows, err := h.tx.QueryContext(ctx, h.names.sql(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, query)
 	}

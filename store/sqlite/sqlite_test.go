@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -77,12 +78,12 @@ func openPacking(t *testing.T, o store.Options) *store.Store {
 func checkLeases(t *testing.T, st *store.Store) {
 	t.Helper()
 	for what, query := range map[string]string{
-		"packs that have miscounted":           `select count(*) from packs p where living <> (select count(*) from packed where packed.number = p.number)`,
-		"packs without a job":                  `select count(*) from packs where living <= 0`,
-		"jobs with two leases":                 `select count(*) from (select job_id from running group by job_id having count(*) > 1)`,
-		"leases without a job":                 `select count(*) from leases where not exists (select 1 from jobs where id = job_id)`,
-		"leases older than one that has ended": `select count(*) from running join jobs on id = job_id where number <= lease`,
-		"lists that are not in order": `select count(*) from packs where (first_job, last_job, jobs) is not (
+		"packs that have miscounted":           `select count(*) from belfry.packs p where living <> (select count(*) from belfry.packed where belfry.packed.number = p.number)`,
+		"packs without a job":                  `select count(*) from belfry.packs where living <= 0`,
+		"jobs with two leases":                 `select count(*) from (select job_id from belfry.running group by job_id having count(*) > 1)`,
+		"leases without a job":                 `select count(*) from belfry.leases where not exists (select 1 from belfry.jobs where id = job_id)`,
+		"leases older than one that has ended": `select count(*) from belfry.running join belfry.jobs on id = job_id where number <= lease`,
+		"lists that are not in order": `select count(*) from belfry.packs where (first_job, last_job, jobs) is not (
 			select min(value), max(value), ',' || group_concat(value, ',') || ',' from (select value from json_each('[' || trim(jobs, ',') || ']') order by value))`,
 	} {
 		if n := count(t, st, query); n > 0 {
@@ -91,9 +92,13 @@ func checkLeases(t *testing.T, st *store.Store) {
 	}
 }
 
+// named gives a text the names that the file has, for what does not go through
+// the store.
+func named(query string) string { return strings.ReplaceAll(query, store.Home, "belfry_") }
+
 func count(t *testing.T, st *store.Store, query string) (n int) {
 	t.Helper()
-	if err := st.DB().(*sqlite.DB).SQL().QueryRow(query).Scan(&n); err != nil {
+	if err := st.DB().(*sqlite.DB).SQL().QueryRow(named(query)).Scan(&n); err != nil {
 		t.Fatalf("%v\n%s", err, query)
 	}
 	return n

@@ -3,13 +3,15 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 )
 
 // statements are prepared on a connection and kept.
 type statements struct {
-	conn *sql.Conn
-	kept map[string]statement
+	names prefix
+	conn  *sql.Conn
+	kept  map[string]statement // by their texts, which name no prefix
 }
 
 // statement is one that was prepared, and what of the remembered it may write.
@@ -24,23 +26,31 @@ const maxStatements = 400
 
 func (s *statements) take(conn *sql.Conn) { s.conn, s.kept = conn, map[string]statement{} }
 
-// giveUp gives the connection back, so that the next use gets a sound one.
-func (s *statements) giveUp() {
+// discard closes the connection, so that the next use gets a new one. It does not
+// go back to the pool, which hands out a connection as it is: inside a transaction
+// that was never ended, it would fail everything that is asked of it.
+func (s *statements) discard() {
 	if s.conn == nil {
 		return
 	}
 	for _, stmt := range s.kept {
 		_ = stmt.Close()
 	}
-	_ = s.conn.Close()
+	discard(s.conn)
 	s.conn, s.kept = nil, nil
+}
+
+// discard closes a connection of a pool.
+func discard(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Close() // where it was closed already
 }
 
 func (s *statements) prepared(ctx context.Context, query string) (statement, error) {
 	if stmt, ok := s.kept[query]; ok {
 		return stmt, nil
 	}
-	prepared, err := s.conn.PrepareContext(ctx, query)
+	prepared, err := s.conn.PrepareContext(ctx, s.names.sql(query))
 	if err != nil {
 		return statement{}, fmt.Errorf("%w\n%s", err, query)
 	}

@@ -39,14 +39,14 @@ func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
 	from, args := d.Table(2, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
-		insert into jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+store.DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, l.claimed_at, l.cancel_at,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
-			'ok', coalesce((select s.name from sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
+			'ok', coalesce((select s.name from belfry.sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
 		from `+from+`
-		cross join leases l on l.job_id = t.job_id and l.number = t.lease
-		cross join jobs j on j.id = l.job_id
+		cross join belfry.leases l on l.job_id = t.job_id and l.number = t.lease
+		cross join belfry.jobs j on j.id = l.job_id
 		returning `+store.SucceededColumns, append([]any{now}, args...)...)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, rows []sto
 	if err := deleteJobs(ctx, d, tx, ids); err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, `delete from leases where `+d.In("job_id", 1), d.List(ids))
+	_, err = tx.Exec(ctx, `delete from belfry.leases where `+d.In("job_id", 1), d.List(ids))
 	return done, err
 }
 
@@ -85,7 +85,7 @@ type packedSuccesses struct {
 
 // inPacks tells what is leased in a pack from the rest.
 func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
-	packs, err := packsFrom(ctx, tx, `json_each($1) cross join packs on number = value`, d.List(store.LeasesOf(rows)))
+	packs, err := packsFrom(ctx, tx, `json_each($1) cross join belfry.packs on number = value`, d.List(store.LeasesOf(rows)))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
@@ -114,13 +114,13 @@ func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 func succeedPacked(ctx context.Context, d store.Dialect, tx store.Tx, of packedSuccesses, now int64) ([]store.Succeeded, error) {
 	from, args := d.Table(3, "t", store.BatchOf(of.rows))
 	n, err := tx.Exec(ctx, `
-		insert into jobs_done (`+store.DoneColumns+`)
+		insert into belfry.jobs_done (`+store.DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
 			j.schedule, j.schedule_id, j.generation, j.nominal, j.due_at, j.created_at, t.claimed_at, 0,
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, t.lease, $2, j.active_key, j.idem_key, $1, t.output,
-			'ok', coalesce((select s.name from sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
+			'ok', coalesce((select s.name from belfry.sessions s where s.id = $2), ''), case when t.started_in > 0 then min(t.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
 		from `+from+`
-		cross join jobs j on j.id = t.job_id`, append([]any{now, of.session}, args...)...)
+		cross join belfry.jobs j on j.id = t.job_id`, append([]any{now, of.session}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +150,11 @@ func deleteJobs(ctx context.Context, d store.Dialect, tx store.Tx, ids []int64) 
 		}
 	}
 	if len(runs)*longRun > len(ids) {
-		_, err := tx.Exec(ctx, `delete from jobs where `+d.In("id", 1), d.List(ids))
+		_, err := tx.Exec(ctx, `delete from belfry.jobs where `+d.In("id", 1), d.List(ids))
 		return err
 	}
 	for _, run := range runs {
-		if _, err := tx.Exec(ctx, `delete from jobs where id between $1 and $2`, run[0], run[1]); err != nil {
+		if _, err := tx.Exec(ctx, `delete from belfry.jobs where id between $1 and $2`, run[0], run[1]); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ const longRun = 10
 
 // there keeps those whose jobs are there.
 func there(ctx context.Context, d store.Dialect, tx store.Tx, all []store.Succeeded) ([]store.Succeeded, error) {
-	rows, err := tx.Query(ctx, `select id from jobs where `+d.In("id", 1), d.List(jobIDs(all)))
+	rows, err := tx.Query(ctx, `select id from belfry.jobs where `+d.In("id", 1), d.List(jobIDs(all)))
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +195,9 @@ func leave(ctx context.Context, tx store.Tx, packs []pack, done []store.Succeede
 		switch {
 		case n == 0:
 		case n < p.living:
-			_, err = tx.Exec(ctx, `update packs set living = living - $2 where number = $1`, p.number, n)
+			_, err = tx.Exec(ctx, `update belfry.packs set living = living - $2 where number = $1`, p.number, n)
 		default:
-			_, err = tx.Exec(ctx, `delete from packs where number = $1`, p.number)
+			_, err = tx.Exec(ctx, `delete from belfry.packs where number = $1`, p.number)
 		}
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ var remembered = regexp.MustCompile(`\b(tasks|queues|sessions)\b`)
 // would leave an old row in use.
 var (
 	removes = regexp.MustCompile(`(?i)\bdelete\s+from\b`)
-	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+(tasks|queues|sessions)\b`)
+	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+belfry\.(tasks|queues|sessions)\b`)
 )
 
 // written are the tables of those that a statement may write to. One that names

@@ -30,7 +30,7 @@ func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
 	if err := st.DB().Write(t.Context(), insert(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.DB().(*sqlite.DB).SQL().Exec("select * from queues"); err != nil {
+	if _, err := st.DB().(*sqlite.DB).SQL().Exec(named("select * from belfry.queues")); err != nil {
 		t.Fatal(err)
 	}
 	if now := version(t, st.DB(), "queues"); now != before {
@@ -41,7 +41,7 @@ func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
 func TestVersionMovesWithATable(t *testing.T) {
 	st := grouped(t)
 	pause := func(tx store.Tx, _ store.Moment) error {
-		_, err := tx.Exec(t.Context(), "update queues set paused_at = paused_at + 1")
+		_, err := tx.Exec(t.Context(), "update belfry.queues set paused_at = paused_at + 1")
 		return err
 	}
 	refused := errors.New("refused")
@@ -49,7 +49,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 		"by a transition": func() { _ = st.DB().Write(t.Context(), pause) },
 		"by a transition that answers": func() {
 			_ = st.DB().Write(t.Context(), func(tx store.Tx, _ store.Moment) error {
-				rows, err := tx.Query(t.Context(), "update queues set paused_at = paused_at + 1 returning name")
+				rows, err := tx.Query(t.Context(), "update belfry.queues set paused_at = paused_at + 1 returning name")
 				if err == nil {
 					rows.Close()
 				}
@@ -67,7 +67,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 			})
 		},
 		"by a transaction of somebody else": func() {
-			if _, err := st.DB().(*sqlite.DB).SQL().Exec("update queues set paused_at = paused_at + 100"); err != nil {
+			if _, err := st.DB().(*sqlite.DB).SQL().Exec(named("update belfry.queues set paused_at = paused_at + 100")); err != nil {
 				t.Error(err)
 			}
 		},
@@ -118,7 +118,7 @@ func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
 	}
 	exec := func(query string) {
 		t.Helper()
-		if _, err := st.DB().(*sqlite.DB).SQL().Exec(query); err != nil {
+		if _, err := st.DB().(*sqlite.DB).SQL().Exec(named(query)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,16 +126,16 @@ func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
 	if err != nil || before == "nothing" {
 		t.Fatal(before, err)
 	}
-	exec(`update tasks set doc = json_set(doc, '$.timeout', '7m')`)
+	exec(`update belfry.tasks set doc = json_set(doc, '$.timeout', '7m')`)
 	if got, err := claimed(); got != "7m" || err != nil {
 		t.Errorf("a task with another timeout is claimed with %s, %v", got, err)
 	}
-	exec(`update queues set paused_at = 1`)
+	exec(`update belfry.queues set paused_at = 1`)
 	if got, err := claimed(); got != "nothing" || err != nil {
 		t.Errorf("of a paused queue: %s, %v", got, err)
 	}
-	exec(`update queues set paused_at = 0`)
-	exec(`update sessions set ended_at = 1`)
+	exec(`update belfry.queues set paused_at = 0`)
+	exec(`update belfry.sessions set ended_at = 1`)
 	if got, err := claimed(); err == nil || got != "nothing" {
 		t.Errorf("by a session that has ended: %s, %v", got, err)
 	}

@@ -62,7 +62,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx store.Tx, at store.Moment) e
 // write is the writer. It ends when the store closes and nothing waits.
 func (db *DB) write() {
 	defer close(db.done)
-	w := &writer{db: db}
+	w := &writer{db: db, statements: statements{names: db.names}}
 	defer w.end()
 	for {
 		select {
@@ -102,15 +102,16 @@ func (w *writer) connect(ctx context.Context) error {
 		return fmt.Errorf("take the writing connection: %w", err)
 	}
 	if _, err := conn.ExecContext(ctx, createBatch); err != nil && !strings.Contains(err.Error(), "already exists") {
-		return errors.Join(fmt.Errorf("make the table of batches: %w", err), conn.Close())
+		discard(conn)
+		return fmt.Errorf("make the table of batches: %w", err)
 	}
 	w.take(conn)
 	return nil
 }
 
-// forget gives the connection back, so that the next group gets a sound one.
+// forget discards the connection, so that the next group gets a new one.
 func (w *writer) forget() {
-	w.giveUp()
+	w.discard()
 	w.tables.file = 0
 }
 
@@ -252,17 +253,23 @@ const linger = 200 * time.Microsecond
 // transact runs a group in a transaction: with more, which may run further ones,
 // without savepoints, and otherwise each in one, unless it is alone.
 func (w *writer) transact(group []*request, more func(run func(*request) error) error) (err error) {
-	if err := w.connect(context.Background()); err != nil {
-		return err
-	}
-	if err := w.begin(); err != nil {
-		return err
+	for begun := false; !begun; {
+		kept := w.conn != nil
+		if err := w.connect(context.Background()); err != nil {
+			return err
+		}
+		if err := w.begin(); err != nil && (!kept || !leftOpen(err)) {
+			return err
+		} else if err == nil {
+			begun = true
+		}
 	}
 	defer func() {
-		if err != nil {
-			_ = w.rollBack("rollback")
+		if err == nil {
+			return
 		}
-		if err != nil && !errors.Is(err, errNoWayBack) {
+		_ = w.rollBack("rollback") // SQLite may have done so itself
+		if !errors.Is(err, errNoWayBack) {
 			w.forget()
 		}
 	}()
@@ -293,7 +300,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 		}
 	}
 	if err := w.do("commit"); err != nil {
-		return err
+		return ofCommit(err)
 	}
 	w.tables.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
 	return nil

@@ -134,6 +134,10 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	pages := read(t, st, "pragma page_count")
 	limit(pages)
 	fill := func(tx store.Tx, at store.Moment) error {
+		var got string // a connection that is new has no limit
+		if err := scanText(t.Context(), tx, "pragma max_page_count = "+pages, &got); err != nil {
+			return err
+		}
 		if err := insert(2)(tx, at); err != nil {
 			return err
 		}
@@ -149,7 +153,8 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 	if got := things(t, st); got != "1 3" {
 		t.Errorf("things %s", got)
 	}
-	limit("1000000")
+	pages = "1000000"
+	limit(pages)
 	if err := st.DB().Write(t.Context(), fill); err != nil {
 		t.Error("with room again:", err)
 	}

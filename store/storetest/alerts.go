@@ -82,6 +82,26 @@ func init() {
 		want(b, "outages that are over while one is not", docOf(must(b.st.Incidents(b.ctx, over))(b).Items), docOf(outage))
 	})
 
+	add("a channel without a failed try is taken before channels that fail", func(b *bench) {
+		w := b.checker()
+		at := func(r *belfry.AlertRule) { r.Group = -1 }
+		for i := range 3 {
+			b.channel(fmt.Sprint("dead", i), at)
+		}
+		b.monitor("site")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		want(b, "messages that fail", len(b.deliver(belfry.Told{Error: "no answer"})), 3)
+		b.channel("healthy", at)
+		b.monitor("other")
+		w.turn("other", failed)
+		w.turn("other", failed)
+		b.clock.Move(6 * time.Second)
+		first := must(b.st.TakeAlerts(b.ctx, "", 1))(b).Messages
+		want(b, "messages", len(first), 1)
+		want(b, "the channel", first[0].Channel.Name, "healthy")
+	})
+
 	add("a message that is not taken is tried again under its key, and then given up", func(b *bench) {
 		w := b.checker()
 		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
@@ -241,7 +261,7 @@ func init() {
 		c.Description = "ours"
 		must(b.st.SaveChannel(b.ctx, c))(b)
 		want(b, "kept", must(b.st.ChannelSecrets(b.ctx, "default", "chat"))(b).Telegram.Token, belfry.Secret("123456:hush-hush-hush-hush-hush-hush-hush"))
-		want(b, "rows of the audit that show it", b.count(`select count(*) from audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
+		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
 		c.Name = "copy"
 		wantCode(b, second(b.st.SaveChannel(b.ctx, c)), belfry.Invalid, "telegram.token")
 		wantCode(b, second(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "none"})), belfry.Invalid)

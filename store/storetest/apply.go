@@ -1,18 +1,24 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
 )
 
 // apply applies a manifest and answers the plan as text.
 func (b *bench) apply(m belfry.Manifest, o belfry.ApplyOptions) string {
 	b.Helper()
+	dry := o
+	dry.DryRun, dry.CompareSecrets = true, true
+	planned := must(b.st.Apply(b.ctx, m, dry))(b)
 	got := must(b.st.Apply(b.ctx, m, o))(b)
 	want(b, "dry run", got.DryRun, o.DryRun)
+	want(b, "what was planned", planText(planned), planText(got))
 	return planText(got)
 }
 
@@ -35,7 +41,7 @@ func (b *bench) everything() string {
 	jobs := must(b.st.Jobs(b.ctx, belfry.JobFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1000}}))(b)
 	tasks := must(b.st.Tasks(b.ctx, belfry.TaskFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1000}}))(b)
 	schedules := must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{Namespace: belfry.AnyNamespace, Paging: belfry.Paging{Limit: 1000}}))(b)
-	return jsonOf(m) + jsonOf(jobs) + jsonOf(tasks) + jsonOf(schedules) + fmt.Sprint(b.count(`select count(*) from audit`))
+	return jsonOf(m) + jsonOf(jobs) + jsonOf(tasks) + jsonOf(schedules) + fmt.Sprint(b.count(`select count(*) from belfry.audit`))
 }
 
 func init() {
@@ -74,6 +80,90 @@ func init() {
 		want(b, "after the dry run", b.everything(), before)
 		w := b.apply(manifest(), belfry.ApplyOptions{Prune: true})
 		want(b, "the same plan in earnest", w, "create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
+	})
+
+	add("a dry run waits for no writer and holds up none", func(b *bench) {
+		b.apply(manifest(), belfry.ApplyOptions{})
+		m := manifest()
+		m.Tasks[0].Description = "edited"
+		var planned belfry.Applied
+		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+			if _, err := tx.Exec(b.ctx, `update belfry.tasks set updated_at = updated_at where name = 'a'`); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // else it would hang
+			defer cancel()
+			var err error
+			planned, err = b.st.Apply(ctx, m, belfry.ApplyOptions{DryRun: true})
+			return err
+		}))
+		want(b, "plan", planText(planned), `keep queue q, update task a (description: (none) -> "edited"), keep task b, keep schedule hourly, keep schedule loop`)
+	})
+
+	add("a dry run of a bulk action waits for no writer and takes no lease apart", func(b *bench) {
+		b.task("t")
+		waits, runs, ended := b.enqueue(belfry.NewJob{Task: "t"}), b.enqueue(belfry.NewJob{Task: "t"}), b.enqueue(belfry.NewJob{Task: "t"})
+		b.cancel(ended.ID)
+		s := b.session("t")
+		want(b, "claimed", len(b.claim(s, 2).Jobs), 2)
+		before := b.everything()
+		var canceled, redriven belfry.Selected
+		ok(b, b.st.DB().Write(b.ctx, func(tx store.Tx, _ store.Moment) error {
+			if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // else it would hang
+			defer cancel()
+			sel := belfry.Selection{IDs: []int64{waits.ID, runs.ID, ended.ID}, DryRun: true}
+			var err error
+			if canceled, err = b.st.CancelJobs(ctx, "default", sel); err != nil {
+				return err
+			}
+			redriven, err = b.st.RedriveJobs(ctx, "default", sel)
+			return err
+		}))
+		want(b, "to cancel", fmt.Sprint(canceled.IDs, len(canceled.Left)), fmt.Sprint([]int64{waits.ID, runs.ID}, 1))
+		want(b, "to redrive", fmt.Sprint(redriven.IDs, len(redriven.Left)), fmt.Sprint([]int64{ended.ID}, 2))
+		want(b, "after the dry runs", b.everything(), before)
+	})
+
+	add("a dry run that may not compare secrets says the same of every guess", func(b *bench) {
+		secrets := func(s belfry.Secret) belfry.Manifest {
+			auth := &belfry.HTTP{URL: "https://example.org/x", Auth: &belfry.HTTPAuth{Bearer: s}}
+			url := "https://example.org/hook/" + s
+			if s == belfry.Redacted {
+				url = s
+			}
+			return belfry.Manifest{
+				Tasks:    []belfry.Task{{Name: "t", HTTP: auth}},
+				Channels: []belfry.Channel{{Name: "c", Webhook: &belfry.WebhookChannel{URL: url, Secret: s}}},
+				Monitors: []belfry.Monitor{{Name: "m", Check: belfry.Task{HTTP: auth}, Every: belfry.Duration(time.Minute)}},
+			}
+		}
+		b.apply(secrets("right"), belfry.ApplyOptions{})
+		dry := belfry.ApplyOptions{DryRun: true}
+		hidden := "update task t (http: a secret, which is not compared), update channel c (webhook: a secret, which is not compared), update monitor m (check: a secret, which is not compared)"
+		want(b, "right", planText(must(b.st.Apply(b.ctx, secrets("right"), dry))(b)), hidden)
+		want(b, "wrong", planText(must(b.st.Apply(b.ctx, secrets("wrong"), dry))(b)), hidden)
+		other := secrets("x")
+		other.Channels[0].Webhook = &belfry.WebhookChannel{URL: "https://elsewhere.example.org/", Secret: belfry.Redacted}
+		want(b, "another host", planText(must(b.st.Apply(b.ctx, other, dry))(b)), hidden)
+		kept := "keep task t, keep channel c, keep monitor m"
+		want(b, "kept", planText(must(b.st.Apply(b.ctx, secrets(belfry.Redacted), dry))(b)), kept)
+		want(b, "of an admin", b.apply(secrets("right"), belfry.ApplyOptions{}), kept)
+		want(b, "another, of an admin", b.apply(secrets("wrong"), belfry.ApplyOptions{}),
+			"update task t (http: a secret, which is not shown), update channel c (webhook: a secret, which is not shown), update monitor m (check: a secret, which is not shown)")
+	})
+
+	add("an apply that changes too many definitions is refused before it writes", func(b *bench) {
+		var m belfry.Manifest
+		for i := range belfry.MaxApply + 1 {
+			m.Queues = append(m.Queues, belfry.Queue{Name: fmt.Sprint("q", i)})
+		}
+		_, err := b.st.Apply(b.ctx, m, belfry.ApplyOptions{})
+		wantCode(b, err, belfry.TooLarge, "10001 definitions", "at most 10000")
+		want(b, "queues", b.count(`select count(*) from belfry.queues where name like 'q%'`), 0)
+		want(b, "a dry run", len(must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{DryRun: true}))(b).Changes), belfry.MaxApply+1)
 	})
 
 	add("what a dry run has read is not taken for what is written later", func(b *bench) {

@@ -18,6 +18,9 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// bytesOf is what the bytes of a text are called by in the default namespace.
+func bytesOf(text string) string { return "default/" + digestOf(text) }
+
 // runs makes a task a program of a text.
 func runs(text string) func(*belfry.Task) {
 	return func(t *belfry.Task) {
@@ -257,7 +260,7 @@ func init() {
 			want(b, "state", j.State, belfry.JobWaiting)
 		}
 		b.upload("one")
-		want(b, "ready", b.count(`select count(*) from jobs where state = 'ready'`), int64(len(jobs)))
+		want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), int64(len(jobs)))
 	})
 
 	add("a secret is kept sealed, opened for a program, and shown to nobody", func(b *bench) {
@@ -297,7 +300,7 @@ func init() {
 				b.Fatalf("shown: %s", jsonOf(shown))
 			}
 		}
-		want(b, "in the clear", b.count(`select count(*) from secrets where sealed like '%hunter%'`), 0)
+		want(b, "in the clear", b.count(`select count(*) from belfry.secrets where sealed like '%hunter%'`), 0)
 		wantCode(b, b.st.DeleteSecret(b.ctx, "default", "db"), belfry.Conflict, `task "t"`)
 		for _, bad := range []belfry.Secret{"", belfry.Secret(strings.Repeat("x", belfry.MaxSecret+1)), "hunter\x00", belfry.Redacted} {
 			_, err := b.st.SetSecret(b.ctx, "default", "db", bad)
@@ -320,12 +323,12 @@ func init() {
 			b.Fatalf("%+v %+v", before, after)
 		}
 		want(b, "key of attempts' tokens", jsonOf(must(b.st.SigningKeys(b.ctx))(b)), jsonOf(signs))
-		want(b, "under one key", b.count(`select count(*) from secrets where key_name = $1`, after.Key), 7)
+		want(b, "under one key", b.count(`select count(*) from belfry.secrets where key_name = $1`, after.Key), 7)
 		b.task("t", runs("one"), func(t *belfry.Task) { t.Program.Secrets = map[string]string{"A": "s3"} })
 		b.upload("one")
 		b.enqueue(belfry.NewJob{Task: "t"})
 		want(b, "opens", b.claim(b.runner(), 1).Jobs[0].Secrets["A"], "v3")
-		b.sql(`update secrets set sealed = (select sealed from secrets where name = 's4') where name = 's3'`)
+		b.sql(`update belfry.secrets set sealed = (select sealed from belfry.secrets where name = 's4') where name = 's3'`)
 		j := b.enqueue(belfry.NewJob{Task: "t"})
 		other := b.enqueue(belfry.NewJob{Task: "func", Kind: belfry.KindFunc})
 		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram, belfry.KindFunc}, Funcs: []string{"func"},
@@ -352,7 +355,7 @@ func init() {
 			b.upload(name)
 		}
 		free := func(name string) bool {
-			got := must(b.st.BeginRemoval(b.ctx, []string{digestOf(name)}))(b)
+			got := must(b.st.BeginRemoval(b.ctx, []string{bytesOf(name)}))(b)
 			ok(b, b.st.EndRemoval(b.ctx, got))
 			return len(got) == 1
 		}
@@ -376,22 +379,57 @@ func init() {
 		b.clock.Move(20 * 24 * time.Hour)
 		prune()
 		want(b, "let go of long ago", free("freed"), true)
-		want(b, "in use", jsonOf(must(b.st.ArtifactsInUse(b.ctx, []string{digestOf("named"), digestOf("freed")}))(b)), jsonOf([]string{digestOf("named")}))
+		want(b, "in use", jsonOf(must(b.st.ArtifactsInUse(b.ctx, []string{bytesOf("named"), bytesOf("freed")}))(b)), jsonOf([]string{bytesOf("named")}))
 		want(b, "left", len(must(b.st.Artifacts(b.ctx, belfry.DocumentFilter{Namespace: "*"}))(b).Items), 2)
 	})
 
+	add("bytes of one namespace are not there for another that knows their digest", func(b *bench) {
+		mine := belfry.Artifact{SHA256: digestOf("one"), Size: 3}
+		theirs := belfry.Artifact{Namespace: "other", SHA256: mine.SHA256, Size: 3}
+		must(b.st.CreateArtifact(b.ctx, mine))(b)
+		b.upload("one")
+		unknown := belfry.Artifact{Namespace: "other", SHA256: digestOf("two"), Size: 3}
+		for _, a := range []belfry.Artifact{theirs, unknown} { // told alike
+			up := must(b.st.CreateArtifact(b.ctx, a))(b)
+			if up.Link == nil || up.Link.URL != "/artifacts/other/"+a.SHA256 {
+				b.Fatalf("link %+v", up.Link)
+			}
+			_, err := b.st.ConfirmArtifact(b.ctx, "other", a.SHA256)
+			wantCode(b, err, belfry.Conflict, "not arrived")
+		}
+		b.shelf.Put("other/"+theirs.SHA256, 3)
+		want(b, "confirmed", must(b.st.ConfirmArtifact(b.ctx, "other", theirs.SHA256))(b).PostedAt.IsZero(), false)
+
+		ok(b, b.st.DeleteArtifact(b.ctx, "default", mine.SHA256))
+		want(b, "free", jsonOf(must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one"), "other/" + mine.SHA256}))(b)), jsonOf([]string{bytesOf("one")}))
+	})
+
+	add("an output is not there because another namespace has its bytes", func(b *bench) {
+		s, ref := b.boxed(belfry.Limits{})
+		o := output("stolen", "a", 40)
+		b.shelf.Put("other/"+o.SHA256, o.Size)
+		link := must(b.st.DeclareOutput(b.ctx, s.ID, ref, o))(b)
+		if link == nil || link.URL != "/artifacts/default/"+o.SHA256 {
+			b.Fatalf("link %+v", link)
+		}
+		must(b.st.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{o}}}}))(b)
+		want(b, "files", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
+		_, err := b.st.OutputLink(b.ctx, "default", ref.JobID, o.Name, 0)
+		wantCode(b, err, belfry.NotFound)
+	})
+
 	add("who removes bytes keeps others from relying on them, and a dead one does not for ever", func(b *bench) {
-		one := []string{digestOf("one")}
-		b.shelf.Put(one[0], 3)
+		one, digest := []string{bytesOf("one")}, digestOf("one")
+		b.shelf.Put(digest, 3)
 		want(b, "free", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 		want(b, "by one at a time", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
-		must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: one[0], Size: 3}))(b)
-		_, err := b.st.ConfirmArtifact(b.ctx, "default", one[0])
+		must(b.st.CreateArtifact(b.ctx, belfry.Artifact{SHA256: digest, Size: 3}))(b)
+		_, err := b.st.ConfirmArtifact(b.ctx, "default", digest)
 		wantCode(b, err, belfry.Unavailable, "being removed")
 		b.clock.Move(11 * time.Minute)
 		want(b, "in use", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
-		want(b, "relied on again", must(b.st.ConfirmArtifact(b.ctx, "default", one[0]))(b).PostedAt, b.clock.Now())
-		ok(b, b.st.DeleteArtifact(b.ctx, "default", one[0]))
+		want(b, "relied on again", must(b.st.ConfirmArtifact(b.ctx, "default", digest))(b).PostedAt, b.clock.Now())
+		ok(b, b.st.DeleteArtifact(b.ctx, "default", digest))
 		want(b, "taken over", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 		ok(b, b.st.EndRemoval(b.ctx, one))
 		b.task("t", runs("one"))
@@ -424,7 +462,7 @@ func init() {
 					return err
 				}
 			})
-			want(b, "waiting", b.count(`select count(*) from jobs where state = 'waiting'`), 0)
+			want(b, "waiting", b.count(`select count(*) from belfry.jobs where state = 'waiting'`), 0)
 		}
 	})
 
@@ -437,7 +475,7 @@ func init() {
 			together(2*len(nodes), func(i int) {
 				st := nodes[i/2]
 				if i%2 == 0 {
-					free, err := st.BeginRemoval(b.ctx, []string{digest})
+					free, err := st.BeginRemoval(b.ctx, []string{bytesOf(text)})
 					for _, d := range free {
 						b.shelf.Delete(d)
 					}

@@ -101,7 +101,7 @@ func init() {
 		want(b, "ended", b.state(f).EndedAt, b.clock.Now())
 		want(b, "occurrences", b.said("tick"), "-3m job, -2m job, -1m job, 0s job")
 		want(b, "note", b.occurrences("tick")[0].Note, "backfilled")
-		want(b, "audit", b.count(`select count(*) from audit where action = 'backfill'`), 1)
+		want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'backfill'`), 1)
 	})
 
 	add("backfill allow: all at once, in their order, and more than a step only as they end", func(b *bench) {
@@ -117,8 +117,8 @@ func init() {
 		}
 		b.refill()
 		want(b, "row", b.row(f), "completed, done 0s, made 250, left out 0")
-		want(b, "different times", b.count(`select count(*) from (select nominal from jobs union select nominal from jobs_done) as d`), 250)
-		want(b, "occurrences", b.count(`select count(*) from occurrences where decision = 'job'`), 250)
+		want(b, "different times", b.count(`select count(*) from (select nominal from belfry.jobs union select nominal from belfry.jobs_done) as d`), 250)
+		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
 		j := b.jobsOf("tick")[0]
 		if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != belfry.TriggerBackfill {
 			b.Fatalf("%+v", j)
@@ -181,7 +181,7 @@ func init() {
 		wantCode(b, err, belfry.NotFound, "99")
 		_, err = b.st.SetBackfill(b.ctx, "default", 99, belfry.BackfillCompleted)
 		wantCode(b, err, belfry.Invalid, "state")
-		want(b, "backfills", b.count(`select count(*) from backfills`), 0)
+		want(b, "backfills", b.count(`select count(*) from belfry.backfills`), 0)
 	})
 
 	add("a backfill of what is missing leaves out what ran or waits, in any zone, and makes up for what was skipped", func(b *bench) {
@@ -267,7 +267,7 @@ func init() {
 		want(b, "ended", b.state(f).EndedAt, Epoch)
 		_, err := b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillActive)
 		wantCode(b, err, belfry.Conflict, "is canceled")
-		want(b, "audit", b.count(`select count(*) from audit where noun = 'backfill'`), 3)
+		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'backfill'`), 3)
 	})
 
 	add("a row that stands for several is parted where a backfill makes jobs, and counts and ends stay exact", func(b *bench) {
@@ -413,7 +413,7 @@ func init() {
 		s := b.session("tick")
 		want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
 		b.refill()
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("a backfill that cannot be computed holds up no other", func(b *bench) {
@@ -422,7 +422,7 @@ func init() {
 		b.schedule("good", "tick", cron("* * * * *"))
 		b.backfill("bad", -time.Minute, 0)
 		f := b.backfill("good", -time.Minute, 0, sideBySide)
-		b.sql(`update schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
+		b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
 		if _, err := b.st.Refill(b.ctx); err == nil {
 			b.Fatal("nothing is said of it")
 		}
@@ -470,8 +470,8 @@ func init() {
 			}
 		}
 		want(b, "jobs", jobs.Load(), 611)
-		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from jobs_done) as d`), 611)
-		want(b, "occurrences", b.count(`select count(*) from occurrences where decision = 'job'`), 611)
+		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs_done) as d`), 611)
+		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 611)
 		want(b, "wide", b.row(wide), "completed, done 0s, made 601, left out 0")
 		want(b, "narrow", b.row(narrow), "completed, done 0s, made 10, left out 0")
 	})

@@ -142,7 +142,7 @@ func (d *desk) finish(session string, ref belfry.Ref, outcome belfry.Outcome, ch
 
 func (d *desk) renew(session string, refs ...belfry.Ref) belfry.Renewal {
 	d.Helper()
-	return must(d.br.Renew(d.ctx, session, refs))(d)
+	return must(d.br.Renew(d.ctx, session, belfry.Held(refs...)))(d)
 }
 
 func (d *desk) job(id int64) belfry.Job {

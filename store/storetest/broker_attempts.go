@@ -131,12 +131,26 @@ func init() {
 			return st.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: refOf(c.Jobs[of]), Seq: seq, Stream: belfry.Stdout, At: b.clock.Now(), Text: text}})
 		}
 		ok(b, write(b.st, 0, 0, "begin"))
-		b.sql(`update logs set text = $1`, strings.Repeat("x", belfry.MaxLog-3))
+		b.sql(`update belfry.logs set text = $1`, strings.Repeat("x", belfry.MaxLog-3))
 		other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now}) // which learns how long it is
 		ok(b, write(other, 0, 1, "abc"))
 		wantCode(b, write(other, 0, 2, "d"), belfry.TooLarge, "the log of job")
 		ok(b, write(other, 1, 0, "d"))
-		want(b, "pieces", b.count(`select count(*) from logs`), 3)
+		want(b, "pieces", b.count(`select count(*) from belfry.logs`), 3)
+	})
+
+	add("the log of an attempt ends where its task says, whatever its worker sends", func(b *bench) {
+		s, ref := b.boxed(belfry.Limits{Log: 10})
+		text := strings.Repeat("x", belfry.MaxLogPiece)
+		write := func(seq int) error {
+			return b.st.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: ref, Seq: seq, Stream: belfry.Stdout, At: b.clock.Now(), Text: text}})
+		}
+		seq := 0
+		for ; seq < 1<<20/len(text); seq++ {
+			ok(b, write(seq))
+		}
+		wantCode(b, write(seq), belfry.TooLarge, "the log of job", "1048586 bytes")
+		want(b, "bytes", b.count(`select sum(octet_length(text)) from belfry.logs`), 1<<20)
 	})
 
 	addBroker("a log takes any bytes and mends the time of a worker whose clock is off", func(d *desk) {

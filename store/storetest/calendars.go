@@ -74,7 +74,7 @@ func init() {
 		wantCode(b, err, belfry.NotFound, "lunch")
 		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), belfry.NotFound, "lunch")
 		want(b, "the others stay", list(belfry.CalendarFilter{Namespace: belfry.AnyNamespace}), "default/annual other/lunch ")
-		want(b, "audit", b.count(`select count(*) from audit where noun = 'calendar'`), 5)
+		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'calendar'`), 5)
 	})
 
 	add("a bad calendar is refused with its field and changes nothing", func(b *bench) {
@@ -91,7 +91,7 @@ func init() {
 			wantCode(b, err, belfry.Invalid, field)
 		}
 		want(b, "still", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(good))
-		want(b, "calendars", b.count(`select count(*) from calendars`), 1)
+		want(b, "calendars", b.count(`select count(*) from belfry.calendars`), 1)
 	})
 
 	add("a calendar that a schedule refers to is not deleted, and one with a name that only looks alike is", func(b *bench) {
@@ -126,7 +126,7 @@ func init() {
 		}
 		ok(b, b.st.DeleteCalendar(b.ctx, "default", "spare")) // a monitor of that name is no calendar
 		must(b.st.Apply(b.ctx, belfry.Manifest{}, belfry.ApplyOptions{Prune: true}))(b)
-		want(b, "calendars of an empty file", b.count(`select count(*) from calendars`), 0)
+		want(b, "calendars of an empty file", b.count(`select count(*) from belfry.calendars`), 0)
 	})
 
 	add("an alert rule or a heartbeat that names an unknown calendar is refused with the field", func(b *bench) {
@@ -154,7 +154,7 @@ func init() {
 			_, err := b.st.CreateSchedule(b.ctx, bad)
 			wantCode(b, err, belfry.Invalid, field, "is not a calendar in namespace default")
 		}
-		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
+		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		saved := must(b.st.CreateSchedule(b.ctx, s))(b)
 		saved.Within = []string{"nobody"}
 		_, err := b.st.UpdateSchedule(b.ctx, saved)
@@ -262,7 +262,7 @@ func init() {
 		bad.Schedules[0].Blackout = []string{"nobody"}
 		_, err = b.st.Apply(b.ctx, bad, belfry.ApplyOptions{})
 		wantCode(b, err, belfry.Invalid, "schedules[0].blackout[0]")
-		want(b, "nothing of it", b.count(`select count(*) from calendars`), 1)
+		want(b, "nothing of it", b.count(`select count(*) from belfry.calendars`), 1)
 	})
 
 	add("what a dry run made of a calendar is forgotten by those who compute with it", func(b *bench) {
@@ -362,7 +362,7 @@ func init() {
 		want(b, "runs", sc.Runs, 3)
 		want(b, "state", sc.State, belfry.ScheduleCompleted)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m job, 2m job")
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 1)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 	})
 
 	add("a completed schedule that is given more runs goes on, and what waits of it stays", func(b *bench) {

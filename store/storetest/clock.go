@@ -79,10 +79,10 @@ func init() {
 			b.enqueue(belfry.NewJob{Task: "t"})
 		}
 		late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
-		b.sql(`update leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
+		b.sql(`update belfry.leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
 		b.clock.Set(time.Hour)
 		want(b, "told to end", len(b.renew(s, held).Cancel), 0)
-		b.sql(`update leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
+		b.sql(`update belfry.leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
 		want(b, "told to end, once the claim is there", len(b.renew(s, late, held).Cancel), 0)
 	})
 
@@ -120,12 +120,12 @@ func init() {
 				ok(b, other.FollowClock(b.ctx))
 				b.clock.Move(31 * time.Second)
 			}
-			want(b, "claimed", b.count(`select max(claimed_at) from leases`), at)
-			want(b, "renewed", b.count(`select max(renewed_at) from sessions where ended_at = 0`), at)
+			want(b, "claimed", b.count(`select max(claimed_at) from belfry.leases`), at)
+			want(b, "renewed", b.count(`select max(renewed_at) from belfry.sessions where ended_at = 0`), at)
 			b.finish(s, c.Jobs[0], belfry.OutcomeOK)
 			ok(b, b.st.CloseSession(b.ctx, s.ID))
 		}
-		want(b, "followed by", b.count(`select total from clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
+		want(b, "followed by", b.count(`select total from belfry.clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
 	})
 
 	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", func(b *bench, nodes []*store.Store) {
@@ -145,12 +145,12 @@ func init() {
 		b.clock.Set(time.Hour)
 		follow(b, nodes)
 		// A claim and a renewal that are committed now had their time before the step.
-		b.sql(`update leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
-		b.sql(`update sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
+		b.sql(`update belfry.leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
+		b.sql(`update belfry.sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
 		for _, st := range nodes {
 			want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
 			must(st.Renew(b.ctx, s.ID, nil))(b) // its answer is under way as well
-			r := must(st.Renew(b.ctx, s.ID, []belfry.Ref{refOf(c.Jobs[0])}))(b)
+			r := must(st.Renew(b.ctx, s.ID, belfry.Held(refOf(c.Jobs[0]))))(b)
 			want(b, "told to end", len(r.Cancel), 0)
 		}
 		b.clock.Move(3 * time.Minute) // beyond its deadline

@@ -135,7 +135,7 @@ func init() {
 			}
 			b.cancel(j.ID)
 			want(b, "order", r.works(well), "")
-			want(b, "progress", b.count(`select count(*) from cycle_runs`), 0)
+			want(b, "progress", b.count(`select count(*) from belfry.cycle_runs`), 0)
 		}
 	})
 

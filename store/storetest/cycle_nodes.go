@@ -153,9 +153,9 @@ func (c *carousel) turn(seed uint64, meddle func(ctx context.Context, st *store.
 func (c *carousel) rest(seed uint64) {
 	c.Helper()
 	for i := range uint64(400) {
-		if c.count(`select count(*) from jobs`) == 0 {
-			want(c, "progress of cycles that ended", c.count(`select count(*) from cycle_runs`), 0)
-			want(c, "members held by nobody", c.count(`select count(*) from member_timing where running_job > 0`), 0)
+		if c.count(`select count(*) from belfry.jobs`) == 0 {
+			want(c, "progress of cycles that ended", c.count(`select count(*) from belfry.cycle_runs`), 0)
+			want(c, "members held by nobody", c.count(`select count(*) from belfry.member_timing where running_job > 0`), 0)
 			return
 		}
 		c.turn(seed+i, nil)
@@ -220,7 +220,7 @@ func (c *carousel) judge() (ended int) {
 			}
 		}
 	}
-	want(c, "attempts recorded", c.count(`select count(*) from attempts`), c.count(`select count(*) from (select distinct job_id, lease from attempts) as d`))
+	want(c, "attempts recorded", c.count(`select count(*) from belfry.attempts`), c.count(`select count(*) from (select distinct job_id, lease from belfry.attempts) as d`))
 	return ended
 }
 
@@ -236,7 +236,7 @@ func init() {
 			b.clock.Move(50 * time.Minute)
 		}
 		ended := c.judge()
-		want(b, "cycles that ended", int64(ended), b.count(`select count(*) from jobs_done where kind = 'cycle'`))
+		want(b, "cycles that ended", int64(ended), b.count(`select count(*) from belfry.jobs_done where kind = 'cycle'`))
 		for _, name := range c.cycles {
 			members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
 			for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Task: name, Paging: belfry.Paging{Limit: 1000}}))(b).Items {
@@ -252,7 +252,7 @@ func init() {
 				want(b, "members of "+name, strings.Join(got, ","), strings.Join(wanted, ","))
 			}
 		}
-		want(b, "steps", b.count(`select count(*) from jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
+		want(b, "steps", b.count(`select count(*) from belfry.jobs_done where origin = 'cycle'`) > int64(2*rounds), true)
 	})
 
 	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and redrives at the same moment", func(b *bench, nodes []*store.Store) {

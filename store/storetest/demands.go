@@ -123,7 +123,7 @@ func init() {
 			b.Helper()
 			b.clock.Move(after)
 			must(b.st.Prune(b.ctx))(b)
-			want(b, "demands", b.count(`select count(*) from demands`), left)
+			want(b, "demands", b.count(`select count(*) from belfry.demands`), left)
 		}
 		prune(0, 4)
 		edit("left", nil)
@@ -160,7 +160,7 @@ func init() {
 			b.clock.Move(25 * time.Hour)
 			must(b.st.Prune(b.ctx))(b)
 		}
-		want(b, "demands", b.count(`select count(*) from demands`), 1)
+		want(b, "demands", b.count(`select count(*) from belfry.demands`), 1)
 		b.enqueue(belfry.NewJob{Task: "t"})
 		want(b, "jobs", len(b.claim(s, 10).Jobs), 1)
 	})

@@ -52,8 +52,8 @@ func init() {
 			}
 			wantCode(b, err, code, name)
 		}
-		want(b, "jobs", b.count(`select count(*) from jobs`), 0)
-		want(b, "keys", b.count(`select count(*) from job_keys`), 0)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
+		want(b, "keys", b.count(`select count(*) from belfry.job_keys`), 0)
 		want(b, "an empty batch", len(must(b.st.Enqueue(b.ctx, nil))(b)), 0)
 	})
 
@@ -122,7 +122,7 @@ func init() {
 		wantCode(b, err, belfry.NotFound, "nobody", "belfry task list")
 		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Kind: belfry.KindFunc}, {Task: "fresh", Namespace: "other", Kind: belfry.KindFunc}}))(b)
 		want(b, "jobs", len(es), 3)
-		want(b, "tasks", b.count(`select count(*) from tasks where name = 'fresh'`), 2)
+		want(b, "tasks", b.count(`select count(*) from belfry.tasks where name = 'fresh'`), 2)
 		t := must(b.st.Task(b.ctx, "default", "fresh"))(b)
 		want(b, "kind", t.Kind, belfry.KindFunc)
 		errs := make([]error, 8)
@@ -132,8 +132,8 @@ func init() {
 		for _, err := range errs {
 			ok(b, err)
 		}
-		want(b, "tasks made at once", b.count(`select count(*) from tasks where name = 'rush'`), 1)
-		want(b, "their jobs", b.count(`select count(*) from jobs where task = 'rush'`), len64(errs))
+		want(b, "tasks made at once", b.count(`select count(*) from belfry.tasks where name = 'rush'`), 1)
+		want(b, "their jobs", b.count(`select count(*) from belfry.jobs where task = 'rush'`), len64(errs))
 	})
 
 	add("within its window an idempotency key answers the first job, ended or not, and afterwards a new one", func(b *bench) {
@@ -141,22 +141,29 @@ func init() {
 		first := b.ask(belfry.NewJob{Task: "t", Key: "k", KeyWindow: belfry.Duration(time.Hour), Input: json.RawMessage(`1`)})
 		want(b, "first", first.Existing, false)
 		want(b, "key", first.Job.Key, "k")
-		again := b.ask(belfry.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`2`)})
+		for _, other := range []belfry.NewJob{{Task: "t", Key: "k", Input: json.RawMessage(`2`)}, {Task: "t", Key: "k"}, {Task: "t", Key: "k", Input: json.RawMessage(`1`), Tags: []string{"x"}}} {
+			_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{other})
+			wantCode(b, err, belfry.Conflict, fmt.Sprint("belongs to job ", first.Job.ID))
+		}
+		_, err := b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "new", Input: json.RawMessage(`1`)}, {Task: "t", Key: "new", Input: json.RawMessage(`2`)}})
+		wantCode(b, err, belfry.Conflict, "new")
+		asked := belfry.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`1`)}
+		again := b.ask(asked)
 		want(b, "again", again.Existing, true)
 		want(b, "the first one", jsonOf(again.Job), jsonOf(first.Job))
 		want(b, "in another namespace", b.ask(belfry.NewJob{Task: "t2", Kind: belfry.KindFunc, Namespace: "other", Key: "k"}).Existing, false)
 		b.settle("t", belfry.OutcomeOK)
 		b.clock.Move(time.Hour - time.Microsecond)
-		again = b.ask(belfry.NewJob{Task: "t", Key: "k"})
+		again = b.ask(asked)
 		want(b, "after its end", again.Existing, true)
 		want(b, "its state", again.Job.State, belfry.JobSucceeded)
 		b.clock.Move(time.Microsecond)
-		fresh := b.ask(belfry.NewJob{Task: "t", Key: "k"})
+		fresh := b.ask(asked)
 		want(b, "after the window", fresh.Existing, false)
 		if fresh.Job.ID == first.Job.ID {
 			b.Fatal("the same job")
 		}
-		want(b, "now the new one has it", b.ask(belfry.NewJob{Task: "t", Key: "k"}).Job.ID, fresh.Job.ID)
+		want(b, "now the new one has it", b.ask(asked).Job.ID, fresh.Job.ID)
 	})
 
 	add("the same key twice in one batch makes one job", func(b *bench) {
@@ -167,7 +174,7 @@ func init() {
 		}
 		want(b, "key", es[2].Job.ID, es[0].Job.ID)
 		want(b, "active key", es[4].Job.ID, es[3].Job.ID)
-		want(b, "jobs", b.count(`select count(*) from jobs`), 3)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 3)
 	})
 
 	add("jobs asked for at once with the same key are one job", func(b *bench) {
@@ -185,7 +192,7 @@ func init() {
 				want(b, "id", ids[i], ids[0])
 			}
 		}
-		want(b, "jobs", b.count(`select count(*) from jobs`), 3)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 3)
 	})
 
 	add("batches with the same keys in different orders do not stand in each other's way", func(b *bench) {
@@ -204,7 +211,7 @@ func init() {
 		for _, err := range errs {
 			ok(b, err)
 		}
-		want(b, "jobs", b.count(`select count(*) from jobs`), 20)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 20)
 	})
 
 	add("an active key lets one job live, whatever it goes through, and is free again after its end", func(b *bench) {
@@ -249,7 +256,7 @@ func init() {
 	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", func(b *bench) {
 		b.task("t")
 		live := b.ask(belfry.NewJob{Task: "t", ActiveKey: "a"})
-		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k"}}))(b)
+		es := must(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}, {Task: "t", Key: "k", ActiveKey: "a"}}))(b)
 		for i, e := range es {
 			want(b, fmt.Sprint("existing ", i), e.Existing, true)
 			want(b, fmt.Sprint("holder ", i), jsonOf(e.Job), jsonOf(live.Job))
@@ -334,7 +341,7 @@ func init() {
 			released, more = released+r.Jobs, r.More
 		}
 		want(b, "released", released, n)
-		want(b, "live", b.count(`select count(*) from jobs`), 0)
+		want(b, "live", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("every job ends in exactly one way, and the live table forgets it", func(b *bench) {
@@ -346,9 +353,9 @@ func init() {
 			b.enqueue(belfry.NewJob{Task: "t"})
 			b.settle("t", o)
 		}
-		want(b, "live", b.count(`select count(*) from jobs`), 0)
+		want(b, "live", b.count(`select count(*) from belfry.jobs`), 0)
 		for _, st := range []string{"succeeded", "failed", "canceled", "skipped"} {
-			want(b, st, b.count(`select count(*) from jobs_done where state = $1`, st), 1)
+			want(b, st, b.count(`select count(*) from belfry.jobs_done where state = $1`, st), 1)
 		}
 	})
 }

@@ -77,14 +77,14 @@ func init() {
 		before := b.schedule("tick", "tick", every(time.Minute))
 		// A row in the way of the job's id makes the last step of the firing fail.
 		next := b.enqueue(belfry.NewJob{Task: "tick"}).ID + 1
-		b.sql(`insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, created_at, max_attempts, timeout)
+		b.sql(`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, due_at, created_at, max_attempts, timeout)
 			values ($1, 'default', 0, 'squatter', 'func', 'default', 0, 'scheduled', 'enqueue', 9000000000000000, 1, 1, 1)`, next)
 		if _, err := b.st.FireDue(b.ctx); err == nil {
 			b.Fatal("fired over the squatter")
 		}
 		want(b, "occurrences", len(b.occurrences("tick")), 0)
 		want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
-		b.sql(`delete from jobs where id = $1`, next)
+		b.sql(`delete from belfry.jobs where id = $1`, next)
 		want(b, "jobs afterwards", b.fire().Jobs, 1)
 		want(b, "occurrences afterwards", b.said("tick"), "0s job")
 	})
@@ -93,7 +93,7 @@ func init() {
 		b.task("tick")
 		b.schedule("tick", "tick", every(time.Minute), overlap(belfry.OverlapAllow))
 		b.fire()
-		b.sql(`update schedules set next_at = $1, high_water = $2, runs = 0`, Epoch.UnixMicro(), Epoch.Add(-time.Hour).UnixMicro())
+		b.sql(`update belfry.schedules set next_at = $1, high_water = $2, runs = 0`, Epoch.UnixMicro(), Epoch.Add(-time.Hour).UnixMicro())
 		b.fire()
 		want(b, "jobs", len(b.jobsOf("tick")), 1)
 		want(b, "occurrences", b.said("tick"), "0s job")
@@ -106,8 +106,8 @@ func init() {
 		b.clock.Move(3 * time.Minute)
 		b.fire()
 		want(b, "high water", b.get("tick").HighWater, Epoch.Add(3*time.Minute))
-		b.sql(`delete from occurrences`)
-		b.sql(`update schedules set next_at = $1`, Epoch.UnixMicro())
+		b.sql(`delete from belfry.occurrences`)
+		b.sql(`update belfry.schedules set next_at = $1`, Epoch.UnixMicro())
 		want(b, "jobs", b.fire().Jobs, 0)
 		want(b, "next", b.get("tick").NextAt, Epoch.Add(4*time.Minute))
 	})
@@ -146,9 +146,9 @@ func init() {
 		want(b, "runs", sc.Runs, runs+1)
 		want(b, "high water", sc.HighWater, last)
 		want(b, "next", sc.NextAt, last.Add(5*time.Minute))
-		want(b, "occurrences", b.count(`select count(*) from occurrences where decision = 'job'`), runs+1)
-		want(b, "different times of jobs", b.count(`select count(distinct nominal) from jobs`), runs+1)
-		want(b, "last time", b.count(`select max(nominal) from jobs`), last.UnixMicro())
+		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), runs+1)
+		want(b, "different times of jobs", b.count(`select count(distinct nominal) from belfry.jobs`), runs+1)
+		want(b, "last time", b.count(`select max(nominal) from belfry.jobs`), last.UnixMicro())
 	})
 
 	add("a rule for Mondays and Fridays that begins on a Wednesday runs on Fridays and Mondays only", func(b *bench) {
@@ -291,7 +291,7 @@ func init() {
 			jobs, passes = jobs+f.Jobs, passes+1
 		}
 		want(b, "jobs", jobs, 600)
-		want(b, "schedules with a job", b.count(`select count(distinct schedule_id) from jobs`), 600)
+		want(b, "schedules with a job", b.count(`select count(distinct schedule_id) from belfry.jobs`), 600)
 		if passes < 2 {
 			b.Fatalf("%d passes: the batch has no bound", passes)
 		}
@@ -301,7 +301,7 @@ func init() {
 		b.task("tick")
 		flood := b.schedule("flood", "tick", every(time.Second))
 		b.sql(`with recursive n (i) as (select 1000000 union all select i + 1 from n where i < 1003000)
-			insert into jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
+			insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, origin, schedule_id, due_at, created_at, max_attempts, timeout)
 			select i - 2000000, 'default', 0, 'tick', 'func', 'default', 0, 'ready', 'schedule', $1, 1, 1, 1, 1 from n`, flood.ID)
 		b.schedule("calm", "tick", cron("* * * * *"))
 		b.clock.Move(60 * time.Second)
@@ -317,8 +317,8 @@ func init() {
 		b.schedule("nowhere", "tick", cron("* * * * *"))
 		b.schedule("orphan", "gone", cron("* * * * *"))
 		b.schedule("sound", "tick", cron("* * * * *"))
-		b.sql(`update schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1 where name = 'nowhere'`)
-		b.sql(`delete from tasks where name = 'gone'`)
+		b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1 where name = 'nowhere'`)
+		b.sql(`delete from belfry.tasks where name = 'gone'`)
 		b.clock.Move(time.Minute)
 		b.fire()
 		want(b, "jobs", len(b.jobsOf("sound")), 1)
@@ -331,9 +331,9 @@ func init() {
 		b.fire()
 		s := b.session("tick")
 		c := b.claim(s, 1)
-		b.sql(`update schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1`)
+		b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Nowhere/None"'), generation = generation + 1`)
 		want(b, "finish", b.finish(s, c.Jobs[0], belfry.OutcomeOK).State, belfry.JobSucceeded)
-		b.sql(`update schedules set doc = replace(doc, '"Nowhere/None"', '"UTC"')`)
+		b.sql(`update belfry.schedules set doc = replace(doc, '"Nowhere/None"', '"UTC"')`)
 		b.clock.Move(2 * time.Minute)
 		want(b, "the loop lives", b.fire().Jobs, 1)
 	})
@@ -449,7 +449,7 @@ func init() {
 		b.wantState(j.ID, belfry.JobSkipped)
 		b.wantState(k.ID, belfry.JobCanceled)
 		b.wantState(later.ID, belfry.JobCanceled)
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("ids that a rolled-back change used do not lend their times to the next schedule", func(b *bench) {

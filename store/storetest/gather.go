@@ -43,7 +43,7 @@ func init() {
 			}
 			return nil
 		})
-		want(b, "jobs", b.count(`select count(*) from jobs`), int64(len(seen)))
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), int64(len(seen)))
 		for id, tag := range seen {
 			want(b, "tag", b.job(id).Tags[0], tag)
 		}

@@ -57,7 +57,7 @@ func init() {
 		run()
 		b.clock.Move(4 * time.Hour)
 		b.rollUp()
-		want(b, "hours of results", b.count(`select count(*) from rollups where span = 3600 and at = $1`, hour.UnixMicro()), 1)
+		want(b, "hours of results", b.count(`select count(*) from belfry.rollups where span = 3600 and at = $1`, hour.UnixMicro()), 1)
 		want(b, "days", b.became("s"), "02 2/0/0/0 0s; ")
 	})
 
@@ -134,13 +134,13 @@ func init() {
 		b.rollUp()
 		for must(b.st.Prune(b.ctx))(b) {
 		}
-		want(b, "jobs left in history", b.count(`select count(*) from jobs_done`), 0)
+		want(b, "jobs left in history", b.count(`select count(*) from belfry.jobs_done`), 0)
 		want(b, "after the jobs have gone", b.became("s"), live)
 		b.clock.Move(320 * 24 * time.Hour)
 		b.rollUp()
 		for must(b.st.Prune(b.ctx))(b) {
 		}
-		want(b, "after more than a year", b.count(`select count(*) from schedule_days`), 0)
+		want(b, "after more than a year", b.count(`select count(*) from belfry.schedule_days`), 0)
 	})
 
 	add("nothing is pruned that was not rolled up", func(b *bench) {
@@ -153,11 +153,11 @@ func init() {
 		for range 3 {
 			must(b.st.Prune(b.ctx))(b)
 		}
-		want(b, "jobs before the roll-up", b.count(`select count(*) from jobs_done`), 1)
+		want(b, "jobs before the roll-up", b.count(`select count(*) from belfry.jobs_done`), 1)
 		b.rollUp()
 		for must(b.st.Prune(b.ctx))(b) {
 		}
-		want(b, "jobs after it", b.count(`select count(*) from jobs_done`), 0)
+		want(b, "jobs after it", b.count(`select count(*) from belfry.jobs_done`), 0)
 		want(b, "its day", b.became("s"), "02 1/0/0/0 0s; ")
 	})
 
@@ -198,7 +198,7 @@ func init() {
 		b.clock.Move(72 * time.Hour)
 		b.rollUp()
 		must(b.st.Prune(b.ctx))(b)
-		want(b, "kept for two days", b.count(`select count(*) from job_minutes`), 0)
+		want(b, "kept for two days", b.count(`select count(*) from belfry.job_minutes`), 0)
 	})
 
 	add("strips show the last of each schedule: jobs, skips and what is under way", func(b *bench) {

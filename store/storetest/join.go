@@ -17,8 +17,8 @@ func init() {
 		if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(belfry.DefaultJoinLife)) {
 			b.Fatalf("%+v %d", t, len(secret))
 		}
-		want(b, "rows with the secret", b.count(`select count(*) from join_tokens where hash = $1 or name = $1`, secret), 0)
-		want(b, "audit rows with the secret", b.count(`select count(*) from audit where replace(after, $1, '') <> after`, secret), 0)
+		want(b, "rows with the secret", b.count(`select count(*) from belfry.join_tokens where hash = $1 or name = $1`, secret), 0)
+		want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
 		_, err = b.st.Authenticate(b.ctx, secret)
 		wantCode(b, err, belfry.Unauthorized, "unknown")
 
@@ -44,12 +44,12 @@ func init() {
 		want(b, "joined", joined, 3)
 		want(b, "refused", refused, 5)
 		all := must(b.st.JoinTokens(b.ctx))(b)
-		want(b, "join tokens", len(all), 1)
+		want(b, "join belfry.tokens", len(all), 1)
 		want(b, "used", all[0].Used, 3)
 		want(b, "last used", all[0].LastUsedAt, Epoch)
 		want(b, "labels", all[0].Labels["pool"], "build")
 		want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 3)
-		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'token' and actor = 'join:builders'`), 3)
+		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'token' and actor = 'join:builders'`), 3)
 	})
 
 	add("a token that a machine got works on when its join token does not", func(b *bench) {
@@ -77,7 +77,7 @@ func init() {
 		_, _, err = b.st.Join(b.ctx, own, "m")
 		wantCode(b, err, belfry.Unauthorized, "unknown")
 		wantCode(b, b.st.RevokeJoinToken(b.ctx, 1<<40), belfry.NotFound)
-		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'join_token'`), 2)
+		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'join_token'`), 2)
 	})
 
 	add("a join token that could be used for ever is refused", func(b *bench) {

@@ -153,6 +153,45 @@ func init() {
 		want(b, "counted", o.Ahead.Schedules, 16)
 	})
 
+	add("a forecast of many schedules counts each hour as a look at every single time does", func(b *bench) {
+		b.task("t")
+		rates := func(name string, d time.Duration, change ...func(*belfry.Schedule)) {
+			b.schedule(name, "t", append([]func(*belfry.Schedule){func(s *belfry.Schedule) { s.Rules = []belfry.Rule{{Every: belfry.Duration(d)}} }}, change...)...)
+		}
+		for i := range 30 {
+			rates(fmt.Sprintf("rate%02d", i), time.Duration(5+i*55/29)*time.Second)
+		}
+		rates("ends", 7*time.Second, func(s *belfry.Schedule) { s.End = Epoch.Add(150 * time.Minute) })
+		rates("begins", 11*time.Second, func(s *belfry.Schedule) { s.Start = Epoch.Add(3*time.Hour + time.Second) })
+		rates("some", 13*time.Second, func(s *belfry.Schedule) { s.MaxRuns = 1000 })
+		rates("spread", 90*time.Second, func(s *belfry.Schedule) { s.Jitter = belfry.Duration(20 * time.Second) })
+		for i := range 200 {
+			b.schedule(fmt.Sprintf("cron%03d", i), "t", cron(fmt.Sprintf("%d/%d %s * * *", i%7, 9+i%20, []string{"*", "*/2", "9-17"}[i%3])))
+		}
+		within := 24 * time.Hour
+		truth, all := map[time.Time]int{}, 0
+		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+			plan := must(sc.Plan())(b)
+			for n, at := int64(0), Epoch; sc.MaxRuns == 0 || n < sc.MaxRuns; n++ {
+				next := sc.Upcoming(plan, at, 1)
+				if len(next) == 0 || next[0].After(Epoch.Add(within)) {
+					break
+				}
+				at = next[0]
+				truth[sc.ComingAt(plan, at).DueAt.Truncate(time.Hour)]++
+				all++
+			}
+		}
+		f := must(b.st.Forecast(b.ctx, belfry.Ahead{Within: within, ByHour: true}))(b)
+		want(b, "partial", f.Partial, false)
+		want(b, "hours", len(f.Hours), len(truth))
+		for _, h := range f.Hours {
+			want(b, "starts from "+h.Hour.String(), h.Starts, truth[h.Hour])
+			all -= h.Starts
+		}
+		want(b, "not counted", all, 0)
+	})
+
 	add("a look at a saved schedule: sentences, next times, and why a time is or is not one of them", func(b *bench) {
 		b.task("t")
 		b.calendar("lunch", "* 12:20-12:30")
@@ -188,7 +227,7 @@ func init() {
 		want(b, "times", listed(l), "20m 40m")
 		want(b, "skipped", l.Coming[0].Skipped, belfry.ReasonBlackout)
 		want(b, "no difference", len(l.Diff), 0)
-		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
+		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 		want(b, "the question is as it was", q.Draft.Name+q.Draft.Zone, "")
 		for field, change := range map[string]func(*belfry.Schedule){
 			"rules[0].cron":    cron("never"),

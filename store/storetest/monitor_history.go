@@ -23,8 +23,8 @@ func init() {
 		b.clock.Move(2 * time.Hour)
 		for must(b.st.RollUp(b.ctx))(b) {
 		}
-		want(b, "days", b.count(`select count(*) from rollups where span = 86400`), 3)
-		if n := b.count(`select sum(ok) from rollups where span = 3600`); n < 3*24*6 {
+		want(b, "days", b.count(`select count(*) from belfry.rollups where span = 86400`), 3)
+		if n := b.count(`select sum(ok) from belfry.rollups where span = 3600`); n < 3*24*6 {
 			b.Fatalf("%d checks in hours", n)
 		}
 		before := must(b.st.Uptime(b.ctx, "default", "site"))(b)
@@ -42,7 +42,7 @@ func init() {
 		}
 		for must(b.st.Prune(b.ctx))(b) {
 		}
-		want(b, "results that are left", b.count(`select count(*) from results`), 0)
+		want(b, "results that are left", b.count(`select count(*) from belfry.results`), 0)
 		after := must(b.st.Uptime(b.ctx, "default", "site"))(b)
 		for i, u := range before.Spans {
 			if u.Name == "30d" && (u.Down != after.Spans[i].Down || u.Down == 0 || after.Spans[i].P50 != u.P50) {
@@ -112,7 +112,7 @@ func init() {
 		}
 		want(b, "baseline", must(b.st.PageVersion(b.ctx, "default", "page", -1))(b).Text, "one")
 		want(b, "newest", must(b.st.PageVersion(b.ctx, "default", "page", 0))(b).Text, "four")
-		want(b, "texts that are kept", b.count(`select count(*) from page_texts`), 3)
+		want(b, "texts that are kept", b.count(`select count(*) from belfry.page_texts`), 3)
 		v := must(b.st.AcceptPage(belfry.WithActor(b.ctx, "ann"), "default", "page", 0))(b)
 		if !v.Baseline || v.AcceptedBy != "ann" || w.look("page").State.Baseline != "d-four" {
 			b.Fatalf("%+v", v)

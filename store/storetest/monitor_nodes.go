@@ -94,11 +94,11 @@ func init() {
 			want(b, "checks claimed", len(jobs), monitors)
 			want(b, "finishes that counted", w.settleTwice(nodes, jobs, passed), monitors)
 		}
-		want(b, "results", b.count(`select count(*) from results`), monitors*rounds)
-		want(b, "jobs left", b.count(`select count(*) from jobs`), 0)
-		want(b, "leases left", b.count(`select count(*) from leases`), 0)
-		want(b, "monitors that are up", b.count(`select count(*) from monitors where status = 'up'`), monitors)
-		want(b, "entries of the timelines", b.count(`select count(*) from spans where state = 'up'`), monitors)
+		want(b, "results", b.count(`select count(*) from belfry.results`), monitors*rounds)
+		want(b, "jobs left", b.count(`select count(*) from belfry.jobs`), 0)
+		want(b, "leases left", b.count(`select count(*) from belfry.leases`), 0)
+		want(b, "monitors that are up", b.count(`select count(*) from belfry.monitors where status = 'up'`), monitors)
+		want(b, "entries of the timelines", b.count(`select count(*) from belfry.spans where state = 'up'`), monitors)
 	})
 
 	addNodes("a check that confirms is planned once, and an outage is one", func(b *bench, nodes []*store.Store) {
@@ -111,14 +111,14 @@ func init() {
 		b.clock.Move(time.Minute)
 		b.fireAll(nodes)
 		w.settleTwice(nodes, w.claimAll(nodes), failed)
-		want(b, "checks that confirm", b.count(`select count(*) from jobs`), monitors)
+		want(b, "checks that confirm", b.count(`select count(*) from belfry.jobs`), monitors)
 		b.clock.Move(20 * time.Second)
 		b.crowd(nodes, 2, func(ctx context.Context, st *store.Store, _ int) error { _, err := st.Promote(ctx); return err })
 		b.promote()
 		want(b, "finishes that counted", w.settleTwice(nodes, w.claimAll(nodes), failed), monitors)
-		want(b, "incidents", b.count(`select count(*) from incidents`), monitors)
-		want(b, "alerts", b.count(`select count(*) from alerts`), monitors)
-		want(b, "jobs left", b.count(`select count(*) from jobs`), 0)
+		want(b, "incidents", b.count(`select count(*) from belfry.incidents`), monitors)
+		want(b, "alerts", b.count(`select count(*) from belfry.alerts`), monitors)
+		want(b, "jobs left", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	addNodes("two checks of one monitor that fail at the same moment leave one that confirms, or an outage", func(b *bench, nodes []*store.Store) {
@@ -138,7 +138,7 @@ func init() {
 		want(b, "checks", len(jobs), 2*monitors)
 		want(b, "finishes that counted", w.settleTwice(nodes, jobs, failed), 2*monitors)
 		for _, name := range names {
-			if n := b.count(`select count(*) from jobs where task = $1`, belfry.OwnedName(name)); n != 1 {
+			if n := b.count(`select count(*) from belfry.jobs where task = $1`, belfry.OwnedName(name)); n != 1 {
 				b.Fatalf("%s is %+v and has %d checks that confirm", name, w.look(name).State, n)
 			}
 		}
@@ -181,7 +181,7 @@ func init() {
 				}
 				return nil
 			})
-			want(b, "jobs left", b.count(`select count(*) from jobs`), 0)
+			want(b, "jobs left", b.count(`select count(*) from belfry.jobs`), 0)
 			for i := range monitors {
 				if i%2 == 0 {
 					b.monitor(name(i), onTheMinute)
@@ -205,13 +205,13 @@ func init() {
 		}
 		b.clock.Move(2 * time.Hour)
 		b.lapseAll(nodes)
-		want(b, "heartbeats that are down", b.count(`select count(*) from monitors where status = 'down'`), monitors)
-		want(b, "incidents", b.count(`select count(*) from incidents`), monitors)
-		want(b, "results", b.count(`select count(*) from results where code = 'missed'`), monitors)
-		want(b, "alerts", b.count(`select count(*) from alerts`), monitors)
-		want(b, "monitors that go on", b.count(`select count(*) from monitors where status = 'new'`), monitors)
-		want(b, "schedules that go on", b.count(`select count(*) from schedules where state = 'active' and next_at > 0`), monitors)
-		want(b, "resumes", b.count(`select count(*) from audit where action = 'resume' and noun = 'schedule'`), monitors)
+		want(b, "heartbeats that are down", b.count(`select count(*) from belfry.monitors where status = 'down'`), monitors)
+		want(b, "incidents", b.count(`select count(*) from belfry.incidents`), monitors)
+		want(b, "results", b.count(`select count(*) from belfry.results where code = 'missed'`), monitors)
+		want(b, "alerts", b.count(`select count(*) from belfry.alerts`), monitors)
+		want(b, "monitors that go on", b.count(`select count(*) from belfry.monitors where status = 'new'`), monitors)
+		want(b, "schedules that go on", b.count(`select count(*) from belfry.schedules where state = 'active' and next_at > 0`), monitors)
+		want(b, "resumes", b.count(`select count(*) from belfry.audit where action = 'resume' and noun = 'schedule'`), monitors)
 	})
 
 	addNodes("calls of a heartbeat and the end of its grace at the same moment agree", func(b *bench, nodes []*store.Store) {
@@ -238,8 +238,8 @@ func init() {
 				}
 				return nil
 			})
-			want(b, "heartbeats that are up", b.count(`select count(*) from monitors where status = 'up'`), monitors)
-			want(b, "open incidents", b.count(`select count(*) from incidents where ended_at = 0`), 0)
+			want(b, "heartbeats that are up", b.count(`select count(*) from belfry.monitors where status = 'up'`), monitors)
+			want(b, "open incidents", b.count(`select count(*) from belfry.incidents where ended_at = 0`), 0)
 		}
 	})
 
@@ -263,7 +263,7 @@ func init() {
 			} else {
 				w.settleTwice(nodes, jobs, []belfry.Measure{passed, passed, failed, ours}[round])
 			}
-			want(b, "schedules with a next time", b.count(`select count(*) from schedules where next_at > 0`), monitors)
+			want(b, "schedules with a next time", b.count(`select count(*) from belfry.schedules where next_at > 0`), monitors)
 			b.clock.Move(time.Minute)
 		}
 	})
@@ -310,8 +310,8 @@ func init() {
 				deliver()
 			}
 		}
-		want(b, "alerts that wait", b.count(`select count(*) from alerts where state = 'pending'`), 0)
-		want(b, "alerts sent", b.count(`select count(*) from alerts where state = 'sent'`), 2*channels*monitors)
+		want(b, "alerts that wait", b.count(`select count(*) from belfry.alerts where state = 'pending'`), 0)
+		want(b, "alerts sent", b.count(`select count(*) from belfry.alerts where state = 'sent'`), 2*channels*monitors)
 		want(b, "different notices told", len(told), 2*channels*monitors)
 		for what, n := range told {
 			want(b, what, n, 1)

@@ -61,9 +61,9 @@ func init() {
 				b.Fatalf("%s is dead: %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
 			}
 		}
-		want(b, "schedules", b.count(`select count(*) from schedules`), monitors)
-		want(b, "tasks", b.count(`select count(*) from tasks`), monitors)
-		want(b, "open incidents of what is not down", b.count(`select count(*) from incidents i where ended_at = 0 and not exists (select 1 from monitors m where m.id = i.monitor_id and m.status = 'down')`), 0)
+		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), monitors)
+		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), monitors)
+		want(b, "open incidents of what is not down", b.count(`select count(*) from belfry.incidents i where ended_at = 0 and not exists (select 1 from belfry.monitors m where m.id = i.monitor_id and m.status = 'down')`), 0)
 		ok(b, b.st.CloseSession(b.ctx, w.session.ID))
 		b.clock.Move(lost)
 		for b.release() > 0 {
@@ -77,7 +77,7 @@ func init() {
 				}
 			}
 		}
-		want(b, "jobs of nobody", b.count(`select count(*) from jobs where schedule_id not in (select schedule_id from monitors)`), 0)
+		want(b, "jobs of nobody", b.count(`select count(*) from belfry.jobs where schedule_id not in (select schedule_id from belfry.monitors)`), 0)
 	})
 }
 

@@ -68,7 +68,7 @@ func (w checker) turn(name string, m belfry.Measure) belfry.MonitorView {
 func (w checker) nextCheck(name string) time.Time {
 	w.Helper()
 	at := w.look(name).NextAt
-	if due := w.count(`select coalesce(min(due_at), 0) from jobs where task = $1 and state = 'scheduled'`, "monitor:"+name); due > 0 && time.UnixMicro(due).Before(at) {
+	if due := w.count(`select coalesce(min(due_at), 0) from belfry.jobs where task = $1 and state = 'scheduled'`, "monitor:"+name); due > 0 && time.UnixMicro(due).Before(at) {
 		at = time.UnixMicro(due)
 	}
 	return at
@@ -101,7 +101,7 @@ func init() {
 		})
 		w.turn("site", belfry.Measure{Outcome: belfry.CheckFail, Snapshot: &belfry.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
 		want(b, "incidents", len(w.incidents("site")), 1)
-		if n := b.count(`select max(length(detail)) from results`) + b.count(`select max(length(doc)) from incidents`); n > 100_000 {
+		if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
 			b.Fatalf("%d bytes are kept", n)
 		}
 	})
@@ -117,7 +117,7 @@ func init() {
 		for _, j := range w.checks() {
 			ends = append(ends, belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeOK, Check: &passed})
 		}
-		b.sql(`update monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
+		b.sql(`update belfry.monitors set doc = replace(doc, '"UTC"', '"Nowhere/None"') where name = 'nowhere'`)
 		for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
 			want(b, "state", f.State, belfry.JobSucceeded)
 		}
@@ -135,10 +135,10 @@ func init() {
 		}
 		v = w.turn("site", passed)
 		want(b, "status", v.Status, belfry.StatusUp)
-		want(b, "finished jobs", b.count(`select count(*) from jobs_done`), 0)
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
-		want(b, "leases", b.count(`select count(*) from leases`), 0)
-		want(b, "occurrences", b.count(`select count(*) from occurrences`), 0)
+		want(b, "finished jobs", b.count(`select count(*) from belfry.jobs_done`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
+		want(b, "leases", b.count(`select count(*) from belfry.leases`), 0)
+		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), 0)
 		rs := w.results("site")
 		if len(rs) != 1 || rs[0].Outcome != belfry.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
 			b.Fatalf("%+v", rs)
@@ -155,7 +155,7 @@ func init() {
 		want(b, "verdict", v.State.Verdict, belfry.VerdictConfirming)
 		want(b, "status", v.Status, belfry.StatusUp)
 		first := w.results("site")[0].At
-		want(b, "jobs that confirm", b.count(`select count(*) from jobs`), 1)
+		want(b, "jobs that confirm", b.count(`select count(*) from belfry.jobs`), 1)
 		v = w.turn("site", failed)
 		want(b, "status", v.Status, belfry.StatusDown)
 		if got := w.results("site")[0].At.Sub(first); got >= time.Minute {
@@ -234,8 +234,17 @@ func init() {
 			b.clock.Move(w.nextCheck("disk").Sub(b.clock.Now()))
 			w.fire()
 			w.promote()
-			w.finish(w.session, w.checks()[0], step.outcome)
+			check := w.checks()[0]
+			ok(b, b.st.Append(b.ctx, w.session.ID, []belfry.LogPiece{{Ref: refOf(check), Stream: belfry.Stdout, At: b.clock.Now(), Text: "it writes this"}}))
+			w.finish(w.session, check, step.outcome)
 			want(b, fmt.Sprintf("status after %s", step.outcome), w.look("disk").Status, step.status)
+			for _, table := range []string{"jobs_done", "attempts", "leases", "logs"} {
+				want(b, fmt.Sprintf("rows of %s after %s", table, step.outcome), b.count(`select count(*) from belfry.`+table), 0)
+			}
+		}
+		want(b, "results", len(w.results("disk")), 5)
+		if got := w.results("disk")[2]; got.Outcome != belfry.CheckFail || got.Code != belfry.CodeReported {
+			b.Errorf("a command that failed left %+v", got)
 		}
 	})
 
@@ -246,7 +255,7 @@ func init() {
 		w.turn("site", failed) // leaves a job that confirms
 		v := must(b.st.PauseMonitor(b.ctx, "default", "site", b.clock.Now().Add(time.Hour), "moving"))(b)
 		want(b, "status", v.Status, belfry.StatusPaused)
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		b.clock.Move(30 * time.Minute)
 		must(b.st.LapseMonitors(b.ctx))(b)
 		w.fire()
@@ -313,9 +322,9 @@ func init() {
 		wantCode(b, second(b.st.CreateTask(b.ctx, belfry.Task{Name: "monitor:x"})), belfry.Invalid, "name")
 		wantCode(b, second(b.st.Enqueue(b.ctx, []belfry.NewJob{{Task: "monitor:site"}})), belfry.Invalid, "task")
 		ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
-		want(b, "tasks", b.count(`select count(*) from tasks`), 0)
-		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
-		want(b, "spans", b.count(`select count(*) from spans`), 0)
+		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 0)
+		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
+		want(b, "spans", b.count(`select count(*) from belfry.spans`), 0)
 		wantCode(b, second(b.st.Monitor(b.ctx, "default", "site")), belfry.NotFound, "site")
 		b.monitor("site")
 	})
@@ -381,7 +390,7 @@ func init() {
 		v.Monitor.Description = "new"
 		must(b.st.UpdateMonitor(b.ctx, v.Monitor))(b)
 		want(b, "kept", must(b.st.CheckOf(b.ctx, "default", "site"))(b).HTTP.Auth.Password, belfry.Secret("hush"))
-		want(b, "rows of the audit that show it", b.count(`select count(*) from audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
+		want(b, "rows of the audit that show it", b.count(`select count(*) from belfry.audit where coalesce(after, '') like '%hush%' or coalesce(before, '') like '%hush%'`), 0)
 		w := b.checker()
 		b.clock.Move(time.Minute)
 		w.fire()

@@ -70,9 +70,9 @@ func init() {
 			b.clock.Move(time.Minute)
 		}
 		want(b, "jobs answered", jobs.Load(), schedules*rounds)
-		want(b, "jobs", b.count(`select count(*) from jobs`), schedules*rounds)
-		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from jobs) as d`), schedules*rounds)
-		want(b, "occurrences", b.count(`select count(*) from occurrences`), schedules*rounds)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), schedules*rounds)
+		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs) as d`), schedules*rounds)
+		want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), schedules*rounds)
 	})
 
 	addNodes("two schedulers and one due schedule: one run", func(b *bench, nodes []*store.Store) {
@@ -133,9 +133,9 @@ func init() {
 			for f := b.fire(); f.Schedules > 0; f = b.fire() {
 			}
 		}
-		want(b, "attempts", b.count(`select count(*) from attempts`), b.count(`select count(*) from (select distinct job_id, lease from attempts) as d`))
-		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from jobs union select distinct schedule_id, nominal from jobs_done) as d`),
-			b.count(`select count(*) from occurrences where decision = 'job'`))
+		want(b, "attempts", b.count(`select count(*) from belfry.attempts`), b.count(`select count(*) from (select distinct job_id, lease from belfry.attempts) as d`))
+		want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs union select distinct schedule_id, nominal from belfry.jobs_done) as d`),
+			b.count(`select count(*) from belfry.occurrences where decision = 'job'`))
 		for _, name := range []string{"buffer_one", "cancel_other", "terminate_other", "skip", "loop", "toggled"} {
 			live := len(b.jobsOf(name, belfry.JobReady, belfry.JobRunning, belfry.JobScheduled))
 			if live > 1 {
@@ -176,9 +176,9 @@ func init() {
 		for r := must(b.st.ReleaseLost(b.ctx))(b); r.Jobs > 0; r = must(b.st.ReleaseLost(b.ctx))(b) {
 			released.Add(int64(r.Jobs))
 		}
-		want(b, "attempts", b.count(`select count(*) from attempts`)+b.count(`select count(*) from jobs_done where outcome <> ''`), jobs)
-		want(b, "lost attempts", b.count(`select count(*) from attempts where outcome = 'lost'`), released.Load())
-		want(b, "live jobs", b.count(`select count(*) from jobs`), released.Load())
+		want(b, "attempts", b.count(`select count(*) from belfry.attempts`)+b.count(`select count(*) from belfry.jobs_done where outcome <> ''`), jobs)
+		want(b, "lost attempts", b.count(`select count(*) from belfry.attempts where outcome = 'lost'`), released.Load())
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), released.Load())
 	})
 
 	addNodes("delayed jobs made ready by several nodes at the same moment are made ready once", func(b *bench, nodes []*store.Store) {
@@ -193,7 +193,7 @@ func init() {
 			return err
 		})
 		want(b, "promoted", promoted.Load()+int64(b.promote()), jobs)
-		want(b, "ready", b.count(`select count(*) from jobs where state = 'ready'`), jobs)
+		want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), jobs)
 	})
 
 	addNodes("claims at the same moment never take more places than a global limit has", func(b *bench, nodes []*store.Store) {
@@ -211,7 +211,7 @@ func init() {
 				claims[i], err = st.Claim(ctx, belfry.ClaimRequest{Session: sessions[i].ID, Want: map[string]int{"default": 2}})
 				return err
 			})
-			want(b, "running", b.count(`select count(*) from leases`), limit)
+			want(b, "running", b.count(`select count(*) from belfry.leases`), limit)
 			for i, c := range claims {
 				for _, j := range c.Jobs {
 					b.finish(sessions[i], j, belfry.OutcomeOK)
@@ -227,7 +227,7 @@ func init() {
 		s := b.session("t")
 		c := must(z.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}}))(b)
 		ref := refOf(c.Jobs[0])
-		want(b, "lost", must(a.Renew(b.ctx, s.ID, []belfry.Ref{ref}))(b).Lost, false)
+		want(b, "lost", must(a.Renew(b.ctx, s.ID, belfry.Held(ref)))(b).Lost, false)
 		ok(b, z.Append(b.ctx, s.ID, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, At: Epoch, Text: "hello"}}))
 		want(b, "finish", must(a.Finish(b.ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}}))(b)[0].State, belfry.JobSucceeded)
 		want(b, "seen by the other", must(z.Job(b.ctx, "default", j.ID))(b).State, belfry.JobSucceeded)
@@ -251,7 +251,7 @@ func init() {
 				return err
 			})
 		}
-		want(b, "schedules without a task", b.count(`select count(*) from schedules where task_id not in (select id from tasks)`), 0)
+		want(b, "schedules without a task", b.count(`select count(*) from belfry.schedules where task_id not in (select id from belfry.tasks)`), 0)
 	})
 
 	addNodes("a task saved while its queue is deleted has a queue or is refused", func(b *bench, nodes []*store.Store) {
@@ -276,7 +276,7 @@ func init() {
 				return err
 			})
 		}
-		want(b, "tasks without a queue", b.count(`select count(*) from tasks where queue not in (select name from queues)`), 0)
+		want(b, "tasks without a queue", b.count(`select count(*) from belfry.tasks where queue not in (select name from belfry.queues)`), 0)
 	})
 
 	addNodes("an alert rule saved while its channel is deleted has a channel or is refused", func(b *bench, nodes []*store.Store) {
@@ -316,7 +316,7 @@ func init() {
 			return err
 		})
 		for _, q := range []string{"tasks", "schedules"} {
-			want(b, q, b.count(`select count(*) from `+q), 10)
+			want(b, q, b.count(`select count(*) from belfry.`+q), 10)
 		}
 		for _, line := range must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{}))(b).Changes {
 			want(b, line.Noun+" "+line.Name, line.Action, belfry.ActionKeep)

@@ -76,7 +76,7 @@ func init() {
 		declare := func(o belfry.Output) (*belfry.SignedRequest, error) { return b.st.DeclareOutput(b.ctx, s.ID, ref, o) }
 		kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
 		link := must(declare(kept))(b)
-		if link == nil || link.Method != "PUT" || link.URL != "/artifacts/"+kept.SHA256 {
+		if link == nil || link.Method != "PUT" || link.URL != "/artifacts/default/"+kept.SHA256 {
 			b.Fatalf("link %+v", link)
 		}
 		must(declare(kept))(b)
@@ -101,14 +101,14 @@ func init() {
 		want(b, "files", len(all), 1)
 		want(b, "file", all[0].Output, kept)
 		got := must(b.st.OutputLink(b.ctx, "default", ref.JobID, kept.Name, 0))(b)
-		want(b, "link to fetch it", got.URL, "/artifacts/"+kept.SHA256)
+		want(b, "link to fetch it", got.URL, "/artifacts/default/"+kept.SHA256)
 		_, err = b.st.OutputLink(b.ctx, "default", ref.JobID, "b", 0)
 		wantCode(b, err, belfry.NotFound)
 		_, err = b.st.OutputLink(b.ctx, "other", ref.JobID, kept.Name, 0)
 		wantCode(b, err, belfry.NotFound)
 		_, err = declare(output("late", "f", 1))
 		wantCode(b, err, belfry.Unauthorized)
-		want(b, "bytes in use", len(must(b.st.ArtifactsInUse(b.ctx, []string{kept.SHA256, dropped.SHA256}))(b)), 1)
+		want(b, "bytes in use", len(must(b.st.ArtifactsInUse(b.ctx, []string{"default/" + kept.SHA256, "default/" + dropped.SHA256}))(b)), 1)
 	})
 
 	add("a zombie announces nothing, and its successor's files are its own", func(b *bench) {
@@ -128,6 +128,6 @@ func init() {
 		done := must(b.st.Finish(b.ctx, next.ID, []belfry.Finish{{Ref: now, Outcome: belfry.OutcomeOK, Sandboxed: &belfry.Sandboxed{Outputs: []belfry.Output{mine}}}}))(b)
 		want(b, "stale", done[0].Stale, false)
 		got := must(b.st.OutputLink(b.ctx, "default", now.JobID, "x", 0))(b)
-		want(b, "link", got.URL, "/artifacts/"+mine.SHA256)
+		want(b, "link", got.URL, "/artifacts/default/"+mine.SHA256)
 	})
 }

@@ -99,7 +99,7 @@ func init() {
 		wantCode(b, b.st.CheckAttempt(b.ctx, s.ID, ref), belfry.Unauthorized)
 		wantCode(b, b.st.CheckAttempt(b.ctx, s.ID, now), belfry.Unauthorized)
 		ok(b, b.st.CheckAttempt(b.ctx, next.ID, now))
-		want(b, "link", must(b.st.ArtifactLink(b.ctx, next.ID, now))(b).URL, "/artifacts/"+strings.Repeat("ab", 32))
+		want(b, "link", must(b.st.ArtifactLink(b.ctx, next.ID, now))(b).URL, "/artifacts/default/"+strings.Repeat("ab", 32))
 		want(b, "state", must(b.st.Job(b.ctx, "default", ref.JobID))(b).State, belfry.JobRunning)
 		rows := must(b.st.Audit(b.ctx, belfry.AuditFilter{Noun: "job"}))(b).Items
 		want(b, "rows", len(rows), 1)

@@ -56,8 +56,8 @@ func (p *Packing) Claim(jobs int) (ids []int64) {
 // Holds says how many packs and rows of leases there are.
 func (p *Packing) Holds(packs, rows int64) {
 	p.Helper()
-	want(p, "packs", p.Count("select count(*) from packs"), packs)
-	want(p, "rows of leases", p.Count("select count(*) from leases"), rows)
+	want(p, "packs", p.Count("select count(*) from belfry.packs"), packs)
+	want(p, "rows of leases", p.Count("select count(*) from belfry.leases"), rows)
 }
 
 // Count is the number that a query answers.
@@ -129,7 +129,7 @@ var packCases = map[string]func(p *Packing){
 		p.Holds(1, 0)
 		want(p, "stale the third time", p.Finish(belfry.OutcomeOK, p.Jobs...), all-1)
 		p.Holds(0, 0)
-		want(p, "in the history", p.Count("select count(*) from jobs_done where state = 'succeeded' and lease > 0 and worker = 'w' and claimed_at > 0"), int64(all))
+		want(p, "in the history", p.Count("select count(*) from belfry.jobs_done where state = 'succeeded' and lease > 0 and worker = 'w' and claimed_at > 0"), int64(all))
 	},
 
 	"an error takes a pack apart": func(p *Packing) {
@@ -146,7 +146,7 @@ var packCases = map[string]func(p *Packing){
 	},
 	"a renewal that comes later takes a pack apart": func(p *Packing) {
 		p.Clock.Move(belfry.ClaimSettled + time.Second)
-		want(p, "taken away", len(must(p.Store.Renew(p.Context(), p.Session, p.Refs(p.Jobs...)))(p).Cancel), 0)
+		want(p, "taken away", len(must(p.Store.Renew(p.Context(), p.Session, belfry.Held(p.Refs(p.Jobs...)...)))(p).Cancel), 0)
 		p.apart(0)
 	},
 	"a clock that is set takes packs apart": func(p *Packing) {
@@ -167,7 +167,7 @@ var packCases = map[string]func(p *Packing){
 		}
 		want(p, "stale", p.FinishAll(fs), 0)
 		p.Holds(0, 0)
-		want(p, "that wait for a retry", p.Count("select count(*) from jobs where state = 'scheduled' and lease > 0"), int64(len(fs)/2))
+		want(p, "that wait for a retry", p.Count("select count(*) from belfry.jobs where state = 'scheduled' and lease > 0"), int64(len(fs)/2))
 	},
 
 	"a batch may hold several packs, and jobs of none": func(p *Packing) {
@@ -184,7 +184,7 @@ var packCases = map[string]func(p *Packing){
 	"a finish under a pack that has not the job is stale": func(p *Packing) {
 		other := p.Enqueue(belfry.NewJob{})
 		want(p, "stale", p.Finish(belfry.OutcomeOK, append([]int64{other}, p.Jobs...)...), 1)
-		want(p, "ready", p.Count("select count(*) from jobs where state = 'ready'"), 1)
+		want(p, "ready", p.Count("select count(*) from belfry.jobs where state = 'ready'"), 1)
 	},
 
 	"jobs that lie between those of a pack are claimed, and those in it are not": func(p *Packing) {

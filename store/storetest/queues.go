@@ -77,7 +77,7 @@ func init() {
 		for _, err := range errs {
 			ok(b, err)
 		}
-		want(b, "done", b.count(`select count(*) from jobs_done where state = 'succeeded'`), jobs)
+		want(b, "done", b.count(`select count(*) from belfry.jobs_done where state = 'succeeded'`), jobs)
 		if most.Load() > limit {
 			b.Fatalf("%d ran at once, over the limit of %d", most.Load(), limit)
 		}
@@ -138,6 +138,17 @@ func init() {
 		want(b, "claimed", <-got, 1)
 	})
 
+	add("a queue that is ensured is made with the defaults, and one that is there stays as it is", func(b *bench) {
+		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "few", Concurrency: 2}))(b)
+		for range 2 {
+			ok(b, b.st.EnsureQueues(b.ctx, "few", "new"))
+		}
+		want(b, "few", must(b.st.Queue(b.ctx, "few"))(b).Concurrency, 2)
+		want(b, "new", must(b.st.Queue(b.ctx, "new"))(b).Concurrency, belfry.DefaultConcurrency)
+		want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'queue' and action = 'create' and name = 'new'`), 1)
+		wantCode(b, b.st.EnsureQueues(b.ctx, "no name"), belfry.Invalid, "name")
+	})
+
 	add("an unknown queue is refused for a task and a job, and left out of a session that has others", func(b *bench) {
 		_, err := b.st.CreateTask(b.ctx, belfry.Task{Name: "t", Queue: "nowhere"})
 		wantCode(b, err, belfry.Invalid, "queue", "nowhere", "belfry queue create nowhere")
@@ -154,7 +165,7 @@ func init() {
 		want(b, "queues", fmt.Sprint(s.Queues, s.Order), "map[default:1] [default]")
 		_, err = b.st.Apply(b.ctx, belfry.Manifest{Tasks: []belfry.Task{{Name: "u", Queue: "nowhere"}}}, belfry.ApplyOptions{})
 		wantCode(b, err, belfry.Invalid, "tasks[0].queue", "nowhere")
-		want(b, "jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("a queue in use is not deleted, nor one of Belfry's own", func(b *bench) {

@@ -81,7 +81,7 @@ func init() {
 			if last := os[len(os)-1]; last.Reason != belfry.ReasonBufferFull || os[len(os)-2].Decision != belfry.DecidedBuffered {
 				b.Fatalf("round %d: %s", i, b.said("tick"))
 			}
-			want(b, "live jobs", b.count(`select count(*) from jobs`), 1)
+			want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 			end()
 			ready := b.jobsOf("tick", belfry.JobReady)
 			if len(ready) != 1 || !ready[0].Nominal.Equal(os[len(os)-2].Nominal) {
@@ -101,7 +101,7 @@ func init() {
 		want(b, "occurrences", b.said("tick"), "0s job, 1m buffered, 2m buffered, 3m buffered, 4m skipped buffer_full, 5m skipped buffer_full")
 		for n := 1; n <= 3; n++ {
 			b.finish(s, j, belfry.OutcomeOK)
-			want(b, "live jobs", b.count(`select count(*) from jobs`), 1)
+			want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 			s, j = b.underWay()
 			want(b, "nominal", j.Job.Nominal, Epoch.Add(time.Duration(n)*time.Minute))
 		}
@@ -122,7 +122,7 @@ func init() {
 		if old := b.job(j.Job.ID); !strings.Contains(old.Note, "later run") {
 			b.Fatalf("%+v", old)
 		}
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 1)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 	})
 
 	add("overlap cancel_other: a run that has not started is simply replaced", func(b *bench) {
@@ -231,7 +231,7 @@ func init() {
 				b.finish(s, j, belfry.OutcomeHandedBack)
 			}
 		}
-		b.sql(`update jobs set attempt = 0 where schedule = 'fresh'`)
+		b.sql(`update belfry.jobs set attempt = 0 where schedule = 'fresh'`)
 		for name, state := range map[string]belfry.JobState{"fresh": belfry.JobSkipped, "tried": belfry.JobCanceled} {
 			must(b.st.PauseSchedule(b.ctx, "default", name, "why not"))(b)
 			j := b.jobsOf(name)[0]
@@ -311,7 +311,7 @@ func init() {
 		must(b.st.UpdateSchedule(b.ctx, sc))(b)
 		want(b, "occurrences", b.said("tick"), "0s job, 1m skipped edited")
 		want(b, "the running one", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		want(b, "next", b.get("tick").NextAt, Epoch.Add(time.Hour))
 	})
 
@@ -327,7 +327,7 @@ func init() {
 		}
 		b.next()
 		want(b, "occurrences", b.said("tick"), "0s job") // due at the pause, and withdrawn by it
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 	})
 
 	add("a completed schedule that is given new times begins again", func(b *bench) {
@@ -354,7 +354,7 @@ func init() {
 		want(b, "reason", b.wantState(waiting, belfry.JobSkipped).Reason, belfry.ReasonDeleted)
 		want(b, "the running one", b.finish(s, j, belfry.OutcomeOK).State, belfry.JobSucceeded)
 		b.next()
-		want(b, "live jobs", b.count(`select count(*) from jobs`), 0)
+		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 		wantCode(b, b.st.DeleteSchedule(b.ctx, "default", "tick"), belfry.NotFound, "tick")
 		_, err := b.st.Schedule(b.ctx, "default", "tick")
 		wantCode(b, err, belfry.NotFound, "tick")
@@ -403,8 +403,8 @@ func init() {
 		}
 		_, err := b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "past", Task: "tick", Rules: []belfry.Rule{{At: []time.Time{Epoch.Add(-time.Hour)}}}})
 		wantCode(b, err, belfry.Invalid, "never match")
-		want(b, "schedules", b.count(`select count(*) from schedules`), 0)
-		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'schedule'`), 0)
+		want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
+		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'schedule'`), 0)
 		b.schedule("twin", "tick", cron("* * * * *"))
 		_, err = b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "twin", Task: "tick"})
 		wantCode(b, err, belfry.Conflict, "twin")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,18 +27,26 @@ var _ store.Bytes = (*Shelf)(nil)
 // NewShelf makes an empty one.
 func NewShelf() *Shelf { return &Shelf{sizes: map[string]int64{}} }
 
-// Put brings bytes.
-func (s *Shelf) Put(digest string, size int64) {
+// named is a digest with its namespace, by default that of the same name.
+func named(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return belfry.DefaultNamespace + "/" + name
+}
+
+// Put brings bytes of a name, or of a digest in the default namespace.
+func (s *Shelf) Put(name string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sizes[digest] = size
+	s.sizes[named(name)] = size
 }
 
 // Delete removes them.
 func (s *Shelf) Delete(digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sizes, digest)
+	delete(s.sizes, named(digest))
 }
 
 // Digests lists what is there.
@@ -61,7 +70,7 @@ func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (belf
 func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have, there := s.sizes[digest]
+	have, there := s.sizes[named(digest)]
 	return there && have == size, nil
 }
 
@@ -69,7 +78,7 @@ func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) 
 func (s *Shelf) Verify(_ context.Context, digest string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have, there := s.sizes[digest]
+	have, there := s.sizes[named(digest)]
 	switch {
 	case !there:
 		return belfry.Errorf(belfry.NotFound, "there is no artifact %s", digest)

@@ -21,19 +21,19 @@ func (b *bench) paused(name string, span time.Duration, others int, from int64) 
 	b.Helper()
 	b.monitor(name)
 	must(b.st.PauseMonitor(b.ctx, "default", name, b.clock.Now().Add(span), ""))(b)
-	b.sql(`insert into schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at) `+many(others)+`
+	b.sql(`insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at) `+many(others)+`
 		select $1 + i, namespace, name || '-' || i, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at
-		from schedules, many where name = $2`, from, belfry.OwnedName(name))
-	b.sql(`insert into monitors (id, namespace, name, kind, generation, doc, schedule_id, status, state, wake_at, created_at, updated_at) `+many(others)+`
+		from belfry.schedules, many where name = $2`, from, belfry.OwnedName(name))
+	b.sql(`insert into belfry.monitors (id, namespace, name, kind, generation, doc, schedule_id, status, state, wake_at, created_at, updated_at) `+many(others)+`
 		select $1 + i, namespace, name || '-' || i, kind, generation, doc, $1 + i, status, state, wake_at, created_at, updated_at
-		from monitors, many where name = $2`, from, name)
+		from belfry.monitors, many where name = $2`, from, name)
 }
 
 func init() {
 	add("what waits in the outbox for long keeps nothing from being told that is due", func(b *bench) {
 		w := b.checker()
 		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
-		b.sql(`insert into alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
+		b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notice, state, reason, created_at, due_at) `+many(1500)+`
 			select 'default', 'hook', 'to-hook', 'job_failed', '{"type":"job_failed","title":"later"}', 'pending', 'quiet hours', $1, $2 from many`,
 			Epoch.UnixMicro(), Epoch.Add(1000*time.Hour).UnixMicro())
 		b.monitor("site")
@@ -52,14 +52,14 @@ func init() {
 		for range 5 {
 			must(b.st.LapseMonitors(b.ctx))(b)
 		}
-		want(b, "still paused", b.count(`select count(*) from monitors where status = 'paused'`), 0)
-		want(b, "schedules still paused", b.count(`select count(*) from schedules where state = 'paused'`), 0)
+		want(b, "still paused", b.count(`select count(*) from belfry.monitors where status = 'paused'`), 0)
+		want(b, "schedules still paused", b.count(`select count(*) from belfry.schedules where state = 'paused'`), 0)
 	})
 
 	add("what nobody can use any more leaves in the end", func(b *bench) {
 		must2 := func(_ belfry.JoinToken, _ string, err error) { ok(b, err) }
 		must2(b.st.CreateJoinToken(b.ctx, belfry.JoinToken{Name: "m", Uses: 1}))
-		must(b.st.BeginRemoval(b.ctx, []string{digestOf("one")}))(b)
+		must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)
 		b.minutely()
 		f := b.backfill("tick", -time.Hour, -time.Minute)
 		must(b.st.SetBackfill(b.ctx, "default", f.ID, belfry.BackfillCanceled))(b)
@@ -70,9 +70,9 @@ func init() {
 			b.clock.Move(step.after)
 			for must(b.st.Prune(b.ctx))(b) {
 			}
-			want(b, "join tokens", b.count(`select count(*) from join_tokens`), step.joins)
-			want(b, "removals", b.count(`select count(*) from artifact_removals`), step.removals)
-			want(b, "backfills", b.count(`select count(*) from backfills`), step.backfills)
+			want(b, "join belfry.tokens", b.count(`select count(*) from belfry.join_tokens`), step.joins)
+			want(b, "removals", b.count(`select count(*) from belfry.artifact_removals`), step.removals)
+			want(b, "backfills", b.count(`select count(*) from belfry.backfills`), step.backfills)
 		}
 	})
 

@@ -72,6 +72,7 @@ type bench struct {
 	st    *store.Store
 	clock *Clock
 	shelf *Shelf
+	tally *tally
 }
 
 // Run runs every case on stores that open makes.
@@ -90,8 +91,8 @@ func Run(t *testing.T, open Open) {
 
 func newBench(t *testing.T, open Open) *bench {
 	t.Helper()
-	b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf()}
-	b.st = open(t, store.Options{Clock: b.clock.Now, Bytes: b.shelf, Sealer: newSealer(t)})
+	b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf(), tally: newTally()}
+	b.st = open(t, store.Options{Clock: b.clock.Now, Bytes: b.shelf, Sealer: newSealer(t), Observer: b.tally})
 	return b
 }
 
@@ -242,7 +243,7 @@ func (b *bench) renew(s belfry.Session, jobs ...belfry.LeasedJob) belfry.Renewal
 	for i, j := range jobs {
 		refs[i] = refOf(j)
 	}
-	return must(b.st.Renew(b.ctx, s.ID, refs))(b)
+	return must(b.st.Renew(b.ctx, s.ID, belfry.Held(refs...)))(b)
 }
 
 func refOf(j belfry.LeasedJob) belfry.Ref {

@@ -95,7 +95,7 @@ func init() {
 		for _, err := range errs {
 			ok(b, err)
 		}
-		want(b, "tasks", b.count(`select count(*) from tasks`), 2)
+		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 2)
 		want(b, "kept", must(b.st.Task(b.ctx, "default", "there"))(b).Description, "mine")
 	})
 }

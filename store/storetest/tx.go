@@ -36,12 +36,12 @@ var txCases = map[string]func(*bench, func() UserTx){
 		tx := begin()
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
 		es := must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"},
-			{Task: "fresh", Kind: belfry.KindFunc}, {Task: "t", Key: "k"}}))(b)
-		want(b, "before the commit", b.count(`select count(*) from jobs`), 0)
+			{Task: "fresh", Kind: belfry.KindFunc}, {Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"}}))(b)
+		want(b, "before the commit", b.count(`select count(*) from belfry.jobs`), 0)
 		ok(b, tx.Commit())
 		b.st.Wake("default")
 		want(b, "things", b.count(`select count(*) from things`), 1)
-		want(b, "jobs", b.count(`select count(*) from jobs`), 2)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 2)
 		want(b, "answer and row", jsonOf(b.job(es[0].Job.ID)), jsonOf(es[0].Job))
 		want(b, "the third", es[2].Existing, true)
 		want(b, "claimed", len(b.claim(b.session("t", "fresh"), 5).Jobs), 2)
@@ -52,10 +52,10 @@ var txCases = map[string]func(*bench, func() UserTx){
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
 		must(b.st.EnqueueTx(b.ctx, tx.Tx, []belfry.NewJob{{Task: "t", Key: "k", ActiveKey: "a"}, {Task: "fresh", Kind: belfry.KindFunc}}))(b)
 		ok(b, tx.Rollback())
-		for _, table := range []string{"jobs", "things", "job_keys"} {
+		for _, table := range []string{"belfry.jobs", "things", "belfry.job_keys"} {
 			want(b, table, b.count(`select count(*) from `+table), 0)
 		}
-		want(b, "tasks", b.count(`select count(*) from tasks`), 1)
+		want(b, "tasks", b.count(`select count(*) from belfry.tasks`), 1)
 		want(b, "the keys are free", b.ask(belfry.NewJob{Task: "t", Key: "k", ActiveKey: "a"}).Existing, false)
 	},
 	"a transaction whose enqueue was refused can still roll back, and the store goes on": func(b *bench, begin func() UserTx) {
@@ -67,7 +67,7 @@ var txCases = map[string]func(*bench, func() UserTx){
 		b.enqueue(belfry.NewJob{Task: "t"})
 		_, err = b.st.EnqueueTx(b.ctx, "not a transaction", []belfry.NewJob{{Task: "t"}})
 		wantCode(b, err, belfry.Invalid, "string")
-		want(b, "jobs", b.count(`select count(*) from jobs`), 1)
+		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 1)
 	},
 	"a finish in a transaction counts when it commits, with what else it wrote": func(b *bench, begin func() UserTx) {
 		b.task("t")

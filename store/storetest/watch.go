@@ -314,8 +314,8 @@ func init() {
 		if !strings.HasPrefix(secret, "belfry_") || len(secret) < 40 || t.CreatedBy != "ada" || !t.LastUsedAt.IsZero() {
 			b.Fatalf("%+v %d", t, len(secret))
 		}
-		want(b, "rows with the secret", b.count(`select count(*) from tokens where hash = $1 or name = $1`, secret), 0)
-		want(b, "audit rows with the secret", b.count(`select count(*) from audit where replace(after, $1, '') <> after`, secret), 0)
+		want(b, "rows with the secret", b.count(`select count(*) from belfry.tokens where hash = $1 or name = $1`, secret), 0)
+		want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
 		got := must(b.st.Authenticate(b.ctx, secret))(b)
 		want(b, "id", got.ID, t.ID)
 		b.clock.Move(90 * time.Second)
@@ -339,7 +339,7 @@ func init() {
 		wantCode(b, err, belfry.Unauthorized, "revoked", "gone")
 		wantCode(b, b.st.RevokeToken(ctx, 1<<40), belfry.NotFound)
 		want(b, "tokens", len(must(b.st.Tokens(b.ctx))(b)), 2)
-		want(b, "audit rows", b.count(`select count(*) from audit where noun = 'token'`), 3)
+		want(b, "audit rows", b.count(`select count(*) from belfry.audit where noun = 'token'`), 3)
 		_, _, err = b.st.CreateToken(ctx, belfry.Token{Name: "bad", Scopes: []belfry.Scope{"root"}, ExpiresAt: Epoch})
 		wantCode(b, err, belfry.Invalid, "scopes", "expires_at")
 	})

@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/transport"
 )
 
@@ -82,7 +83,7 @@ func Open(ctx context.Context, place Place, o Options) (*Queue, error) {
 	}
 	carrier := http.DefaultTransport.(*http.Transport).Clone()
 	client := api.NewFromConfig(settings, func(so *api.Options) {
-		so.HTTPClient = &http.Client{Transport: carrier} // without a timeout: a receive waits, and each call has a context
+		so.HTTPClient = &http.Client{Transport: exchange.Transport{RoundTripper: carrier}} // without a timeout: a receive waits, and each call has a context
 		if place.Endpoint != "" {
 			so.BaseEndpoint = &place.Endpoint
 		}

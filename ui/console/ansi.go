@@ -14,7 +14,7 @@ type inked struct {
 
 // ink is how text looks from here on, as escape sequences said.
 type ink struct {
-	colour                  int // 0: none; 1 to 8
+	colour, ground          int // 0: none; 1 to 8
 	bold, italic, underline bool
 }
 
@@ -24,6 +24,9 @@ func (k ink) class() string {
 	var on []string
 	if c := colours[k.colour]; c != "" {
 		on = append(on, c)
+	}
+	if k.ground > 0 {
+		on = append(on, strings.Replace(colours[k.ground], "ink-", "ground-", 1))
 	}
 	for _, look := range []struct {
 		is   bool
@@ -38,8 +41,8 @@ func (k ink) class() string {
 
 // paint cuts a line into pieces of one look each, and carries the look on.
 // Escape sequences that are about anything but looks disappear: a log moves no
-// cursor and sets no title here. Backgrounds are left out, because a program
-// cannot know on which ground it is read.
+// cursor and sets no title here. On a background text has one colour, which can
+// be read on it, whatever the program asked for.
 func (k *ink) paint(line string) (out []inked) {
 	if !strings.Contains(line, "\x1b") {
 		return k.put(out, line)
@@ -140,12 +143,20 @@ func (k *ink) set(body string) {
 			k.colour = n - 29
 		case n >= 90 && n <= 97:
 			k.colour = n - 89
+		case n >= 40 && n <= 47:
+			k.ground = n - 39
+		case n >= 100 && n <= 107:
+			k.ground = n - 99
+		case n == 49:
+			k.ground = 0
 		case n == 39:
 			k.colour = 0
 		case n == 38, n == 48:
 			colour, used := wideColour(codes[i+1:])
 			if n == 38 {
 				k.colour = colour
+			} else {
+				k.ground = colour
 			}
 			i += used
 		}
@@ -174,14 +185,14 @@ func wideColour(codes []string) (colour, used int) {
 			return 0, 2
 		}
 		n -= 16
-		return nearest(n/36*51, n/6%6*51, n%6*51), 2
+		return nearestColour(n/36*51, n/6%6*51, n%6*51), 2
 	case codes[0] == "2":
-		return nearest(number(1), number(2), number(3)), 4
+		return nearestColour(number(1), number(2), number(3)), 4
 	}
 	return 0, 1
 }
 
-func nearest(r, g, b int) int {
+func nearestColour(r, g, b int) int {
 	most := max(r, g, b)
 	if most-min(r, g, b) < 40 { // no colour to speak of
 		return 0

@@ -102,13 +102,11 @@ func auditText(raw json.RawMessage) string {
 	for _, name := range quietFields {
 		delete(fields, name)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // people read it; the template escapes
-	if enc.Encode(fields) != nil {
+	text, err := json.Marshal(fields)
+	if err != nil {
 		return pretty(raw)
 	}
-	return strings.TrimSuffix(pretty(b.Bytes()), "\n")
+	return pretty(text)
 }
 
 // Came reports that it was not there before; Went, that it is there no more.

@@ -112,6 +112,9 @@ func New(o Options) (*Console, error) {
 // without it, if a proxy took it away.
 func (c *Console) Handler() http.Handler { return c.handler }
 
+// Streams is how many are open.
+func (c *Console) Streams() int64 { return c.streams.Load() }
+
 // Close ends streams. Pages are still served.
 func (c *Console) Close() { c.stop() }
 

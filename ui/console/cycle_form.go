@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type cycleFormAPI interface {
@@ -43,7 +44,7 @@ type cycleForm struct {
 type memberRow struct{ Task, Every, OnFailure, Timeout, MaxAttempts, Input string }
 
 func rowOf(m belfry.Member) memberRow {
-	r := memberRow{Task: m.Task, Every: durationInput(m.Every), OnFailure: string(m.OnFailure), Timeout: durationInput(m.Timeout), Input: string(m.Input)}
+	r := memberRow{Task: m.Task, Every: durationInput(m.Every), OnFailure: string(m.OnFailure), Timeout: durationInput(m.Timeout), Input: string(plainjson.Unescape(m.Input))}
 	if m.MaxAttempts > 0 {
 		r.MaxAttempts = strconv.Itoa(m.MaxAttempts)
 	}

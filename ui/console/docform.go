@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 // input is a field of a form about a thing of the API. Its path is the field's
@@ -212,7 +213,7 @@ func ruleLine(r any) string {
 			}
 		}
 	}
-	text, _ := json.Marshal(r)
+	text, _ := plainjson.Marshal(r)
 	return string(text)
 }
 

@@ -60,7 +60,7 @@ func forecastPage(p *page) error {
 	if d.Partial = f.Partial; f.Partial {
 		d.Until = p.WhenIn(zone.String(), f.Until)
 	}
-	d.Hours = hourHeat(f.Hours, p.Now, zone)
+	d.Hours = hourHeat(f, p.Now, zone)
 	for _, l := range f.Busiest {
 		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
 		for _, name := range l.Schedules {
@@ -105,7 +105,7 @@ func usualOf(counts map[time.Time][24]int64) int64 {
 }
 
 // hourHeat is how many runs start in each hour, a row for each day.
-func hourHeat(hours []belfry.LoadHour, now time.Time, zone *time.Location) heat {
+func hourHeat(f belfry.Forecast, now time.Time, zone *time.Location) heat {
 	h := heat{Title: "Starts by day and hour", Head: []string{"Day"}, Width: hourLeft + 24*hourWidth}
 	for hour := range 24 {
 		h.Head = append(h.Head, fmt.Sprintf("%02d", hour))
@@ -114,7 +114,7 @@ func hourHeat(hours []belfry.LoadHour, now time.Time, zone *time.Location) heat 
 	local := now.In(zone)
 	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // days of the wall, all of 24 hours
 	counts, most, total := map[time.Time][24]int64{}, int64(0), int64(0)
-	for _, l := range hours {
+	for _, l := range f.Hours {
 		at := l.Hour.In(zone)
 		key := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 		of := counts[key]
@@ -133,6 +133,12 @@ func hourHeat(hours []belfry.LoadHour, now time.Time, zone *time.Location) heat 
 		row := []string{at.Format("Mon 2 Jan")}
 		for hour, starts := range counts[at] {
 			row = append(row, numberText(starts))
+			begins := time.Date(at.Year(), at.Month(), at.Day(), hour, 0, 0, 0, zone)
+			if f.Partial && f.Until.Before(begins.Add(time.Hour)) && begins.Before(now.Add(forecastWithin)) {
+				row[len(row)-1] = "at least " + numberText(starts)
+				h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "cut", Title: fmt.Sprintf("%s, %02d:00 to %02d:00: at least %s, not all are counted", at.Format("Mon 2 Jan"), hour, hour+1, plural(int(starts), "start", "starts"))})
+				continue
+			}
 			h.Cells = append(h.Cells, heatCell{X: hourLeft + hour*hourWidth, Y: y, W: hourWidth - 2, H: hourHeight - 2, Tone: "busy", Level: levelOf(starts-usual, most-usual, starts),
 				Title: fmt.Sprintf("%s, %02d:00 to %02d:00: %s", at.Format("Mon 2 Jan"), hour, hour+1, plural(int(starts), "start", "starts"))})
 		}

@@ -155,6 +155,7 @@ type timeline struct {
 
 type slot struct {
 	From, To time.Time
+	Cut      bool // some of its starts are not counted
 	belfry.LoadHour
 }
 
@@ -162,7 +163,8 @@ func newTimeline(f belfry.Forecast, now time.Time) timeline {
 	t := timeline{Partial: f.Partial}
 	first := now.UTC().Truncate(time.Hour)
 	for at := first; at.Before(now.Add(homeAhead)); at = at.Add(time.Hour) {
-		t.Slots = append(t.Slots, slot{From: at, To: at.Add(time.Hour)})
+		to := at.Add(time.Hour)
+		t.Slots = append(t.Slots, slot{From: at, To: to, Cut: f.Partial && f.Until.Before(to)})
 	}
 	for _, h := range f.Hours {
 		i := int(h.Hour.Sub(first) / time.Hour)
@@ -184,6 +186,9 @@ func (t timeline) High(s slot) int { return 6 + 94*s.Starts/max(t.Most, 1) }
 
 // Said is a slot in words.
 func (s slot) Said() string {
+	if s.Cut {
+		return fmt.Sprintf("%s to %s UTC: at least %s starts, not all are counted", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
+	}
 	return fmt.Sprintf("%s to %s UTC: %s starts", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
 }
 

@@ -29,7 +29,7 @@ func TestThroughputHasEveryMinute(t *testing.T) {
 
 func TestTimelineOfHours(t *testing.T) {
 	at := func(d time.Duration) time.Time { return homeNow.Add(d).Truncate(time.Hour) }
-	line := newTimeline(belfry.Forecast{Partial: true, Hours: []belfry.LoadHour{
+	line := newTimeline(belfry.Forecast{Partial: true, Until: at(10 * time.Hour), Hours: []belfry.LoadHour{
 		{Hour: at(0), Starts: 7, Most: 5, Minute: homeNow.Truncate(time.Minute), Top: []belfry.LoadOf{{Schedule: "a"}}}, {Hour: at(20 * time.Hour), Starts: 1}, {Hour: at(48 * time.Hour), Starts: 9},
 	}}, homeNow)
 	if line.Total != 8 || line.Most != 7 || !line.Partial || line.Slots[0].Starts != 7 || line.Slots[0].Most != 5 || len(line.Slots[0].Often()) != 1 {
@@ -38,7 +38,10 @@ func TestTimelineOfHours(t *testing.T) {
 	if said := line.Slots[0].Said(); !strings.Contains(said, "12:00 to 13:00 UTC: 7 starts") {
 		t.Error(said)
 	}
-	for _, s := range line.Slots {
+	for i, s := range line.Slots {
+		if cut := i >= 10; s.Cut != cut || strings.Contains(s.Said(), "not all are counted") != cut {
+			t.Errorf("of slot %d: %q", i, s.Said())
+		}
 		if y := line.Y(s); y < 0 || y > 94 {
 			t.Errorf("%+v is drawn at %d", s, y)
 		}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type jobAPI interface {
@@ -182,11 +182,7 @@ func (p *page) Document(id, title string, raw json.RawMessage) *document {
 }
 
 func pretty(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
+	return plainjson.Indent(raw)
 }
 
 // variable is one of the environment of a command or a program.
@@ -245,11 +241,14 @@ func (p *page) CommandLine(t *belfry.Task) string {
 	return ""
 }
 
-// AttemptRan is how long an attempt ran.
+// Typed is the command line of a task.
+func (p *page) Typed(t belfry.Task) string { return p.CommandLine(&t) }
+
+// AttemptRan is how long an attempt ran, where that is known.
 func (p *page) AttemptRan(a belfry.Attempt) string {
-	from := a.StartedAt
+	from := a.BeganAt()
 	if from.IsZero() {
-		from = a.ClaimedAt
+		return "–"
 	}
 	return spanText(max(0, a.EndedAt.Sub(from)))
 }

@@ -303,7 +303,9 @@ func jobLogText(p *page) error {
 		}
 		f.Cursor = got.Next
 		if got, err = p.api.Logs(p.r.Context(), p.Namespace, job.ID, f); err != nil {
-			p.c.log.Warn("log not sent to its end", "job", job.ID, "error", err)
+			if p.r.Context().Err() == nil { // or the reader has left
+				p.c.log.Warn("log not sent to its end", "job", job.ID, "error", err)
+			}
 			panic(http.ErrAbortHandler) // a cut file must not look like a whole one
 		}
 	}

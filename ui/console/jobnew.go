@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 // tasksOffered is how many tasks a form offers by name; others can be typed.
@@ -185,10 +186,10 @@ func place(text string, offset int64) string {
 // enqueueCommand is enqueueing without this page.
 func (p *page) enqueueCommand(n belfry.NewJob) command {
 	n.Namespace = ""
-	body, _ := json.Marshal(n) // it was JSON before
+	body, _ := plainjson.Marshal(n) // it was JSON before
 	cli := []string{"job", "enqueue", n.Task}
 	if len(n.Input) > 0 {
-		cli = append(cli, "--input", string(n.Input))
+		cli = append(cli, "--input", string(plainjson.Unescape(n.Input)))
 	}
 	if n.Delay > 0 {
 		cli = append(cli, "--delay", n.Delay.String())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 const (
@@ -234,6 +235,6 @@ func (p *page) BulkCommand(b bulk) command {
 		sel.Query = b.Search
 		cli = append(cli, "--all", b.Search)
 	}
-	body, _ := json.Marshal(sel) // plain words and numbers
+	body, _ := plainjson.Marshal(sel) // plain words and numbers
 	return p.Command("POST", p.apiPath("/v1/jobs/"+b.Verb.Name), string(body), append(cli, "--note", "why")...)
 }

@@ -195,8 +195,11 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 
 	// Once more under the same key makes none.
 	v := s.visitor(s.admin)
-	if _, body := v.post("/jobs", "task", "report", "key", "order-1"); !strings.Contains(body, "was there already, under the same key") {
+	if _, body := v.post("/jobs", "task", "report", "key", "order-1", "input", `{"a": 1}`, "delay", "1h", "priority", "5"); !strings.Contains(body, "was there already, under the same key") {
 		t.Errorf("%s", body)
+	}
+	if status, body := v.post("/jobs", "task", "report", "key", "order-1"); status != 409 || !strings.Contains(body, "asked for with another task, input or setting") {
+		t.Errorf("%d %s", status, body)
 	}
 	if status, body := v.post("/jobs", "task", "nothing"); status != 404 || !strings.Contains(body, "nothing") || !strings.Contains(body, `value="nothing"`) {
 		t.Errorf("%d %s", status, body)
@@ -230,13 +233,20 @@ func TestJobsAreFound(t *testing.T) {
 	b.Shows("made in the last 2 hours", "whose last attempt said this")
 	look(b, s, "jobs-help")
 
-	// What others do shows up by itself; what is selected stays so.
+	// What others do is told, and moves nothing while something is selected. It
+	// is shown when somebody asks for it, and what is selected stays so.
 	b.Visit(s.url + "/jobs")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	b.Click("#job-5 input")
 	b.Until(`document.querySelector('#job-5 input').checked`)
 	must(s.Enqueue(t.Context(), []belfry.NewJob{{Task: "later"}}))(s)
-	b.Until(`document.getElementById('job-7') !== null`)
+	b.Until(`document.querySelector('.held').innerText === '1 new'`)
+	var early bool
+	if b.Eval(`document.getElementById('job-7') !== null`, &early); early {
+		t.Error("a row came while another was selected")
+	}
+	b.Click(".held button")
+	b.Until(`document.getElementById('job-7') !== null && document.querySelector('.held').hidden`)
 	var selected []string
 	b.Eval(`[...document.querySelectorAll('[name=job]:checked')].map(e => e.value)`, &selected)
 	if !slices.Equal(selected, []string{"5"}) {

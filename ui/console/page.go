@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/ui/internal/asset"
 )
 
 // page is one request of somebody, and what its template sees: fields and
@@ -78,10 +79,15 @@ func (p *page) render(name string) {
 		return
 	}
 	p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	body := b.Bytes()
+	// What an action answers is sent as it is: it may show a secret, once.
+	if p.r.Method == http.MethodGet {
+		body = asset.Pack(p.w.Header(), p.r, body)
+	}
 	if p.status != 0 {
 		p.w.WriteHeader(p.status)
 	}
-	_, _ = p.w.Write(b.Bytes()) // who is not there any more does not read it
+	_, _ = p.w.Write(body) // who is not there any more does not read it
 }
 
 // done answers an action: it goes on to a page, which says what was done.
@@ -122,7 +128,10 @@ type errorData struct {
 // fail answers with a page that says what happened and what next.
 func (p *page) fail(err error) {
 	p.status = p.c.opt.Status(err)
-	if belfry.CodeOf(err) == belfry.Internal {
+	switch {
+	case p.r.Context().Err() != nil: // the reader has left
+		p.c.log.Debug("page abandoned", "path", p.r.URL.Path, "error", err)
+	case belfry.CodeOf(err) == belfry.Internal:
 		p.c.log.Error("page failed", "path", p.r.URL.Path, "error", err)
 	}
 	d := errorData{Err: err, Status: p.status, Back: p.Link()}

@@ -135,7 +135,7 @@ func (p *past) work() (did bool) {
 		for _, r := range p.runs {
 			holding = append(holding, r.fin.Ref)
 		}
-		_, err := p.st.Renew(p.ctx, p.session, holding)
+		_, err := p.st.Renew(p.ctx, p.session, belfry.Held(holding...))
 		p.ok(err)
 		p.renewed = now
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type programAPI interface {
@@ -190,7 +191,7 @@ func runProgram(p *page) error {
 
 // RunProgram asks before a program runs.
 func (p *page) RunProgram(t belfry.Task) confirm {
-	body, _ := json.Marshal(map[string]string{"task": t.Name}) // plain words
+	body, _ := plainjson.Marshal(map[string]string{"task": t.Name}) // plain words
 	cmd := p.Command("POST", p.apiPath("/v1/jobs"), string(body), "job", "enqueue", t.Name)
 	return confirm{ID: "run", Button: "Run now", Title: "Run " + t.Name + " now?", Text: "A worker that may runs it once, with the input of the task.", Action: p.Link("programs", t.Name, "run"), Cmd: &cmd}
 }

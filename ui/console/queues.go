@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type queueAPI interface {
@@ -197,7 +198,7 @@ func (p *page) SaveQueueCommand(f queueForm) command {
 		fields["description"] = f.description
 		words = append(words, "--description", f.description)
 	}
-	body, _ := json.Marshal(fields) // plain words and numbers
+	body, _ := plainjson.Marshal(fields) // plain words and numbers
 	return p.Command("PUT", "/v1/queues/"+url.PathEscape(name), string(body), words...)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type scheduleAPI interface {
@@ -226,7 +227,7 @@ func settings(s belfry.Schedule) []fact {
 	if len(s.Calendars()) > 0 {
 		facts = append(facts, fact{"When a calendar says no", map[belfry.OnBlackout]string{belfry.BlackoutSkip: "the run is skipped", belfry.BlackoutNextOpen: "the run moves to when it may"}[s.OnBlackout]})
 	}
-	return append(facts, fact{"Input", cmp.Or(string(s.Input), "the task's")})
+	return append(facts, fact{"Input", cmp.Or(string(plainjson.Unescape(s.Input)), "the task's")})
 }
 
 // ScheduleSettings are those of a schedule, in words.

@@ -31,7 +31,8 @@ var scheduleFormRoutes = []route{
 const (
 	previewComing = 10
 	diffComing    = 20
-	formChoices   = 200 // tasks and calendars that a form lists
+	formChoices   = 200  // tasks and calendars that a form lists
+	formNames     = 1000 // tasks whose names can be searched, where there are more
 )
 
 // scheduleForm is a schedule as somebody writes it.
@@ -41,7 +42,7 @@ type scheduleForm struct {
 	Rules     []ruleRow
 	Err       error
 	Preview   *schedulePreview
-	tasks     []string // to choose from; none: too many, or there is none
+	tasks     []string // to choose from
 	NoTask    bool
 	calendars []string
 	draft     belfry.Schedule
@@ -190,7 +191,7 @@ func editSchedule(p *page) error {
 
 // showForm shows the form, and if it was refused why.
 func (p *page) showForm(f *scheduleForm, refused error) error {
-	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Paging: belfry.Paging{Limit: formChoices}, Namespace: p.Namespace})
+	tasks, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Paging: belfry.Paging{Limit: formNames}, Namespace: p.Namespace})
 	if err != nil {
 		return err
 	}
@@ -199,8 +200,8 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 		return err
 	}
 	f.NoTask = len(tasks.Items) == 0
-	if tasks.Next == "" {
-		for _, t := range tasks.Items {
+	for _, t := range tasks.Items {
+		if _, owned := owner(t.Name); !owned {
 			f.tasks = append(f.tasks, t.Name)
 		}
 	}
@@ -276,7 +277,10 @@ func (f *scheduleForm) input(name, label, kind, hint string) field {
 // What are the inputs before the rules.
 func (f *scheduleForm) What() []field {
 	task := f.input("task", "Task", "text", "What runs.").Need()
-	if len(f.tasks) > 0 {
+	switch {
+	case len(f.tasks) > formChoices:
+		task = task.From("tasks")
+	case len(f.tasks) > 0:
 		task = task.Among(append([]string{""}, f.tasks...)...)
 	}
 	fields := []field{task, f.input("description", "Description", "text", "For people.")}
@@ -284,6 +288,15 @@ func (f *scheduleForm) What() []field {
 		fields = append([]field{f.input("name", "Name", "text", "Letters, digits, dots, dashes and underscores.").Need()}, fields...)
 	}
 	return fields
+}
+
+// Listed are the names that the field of the task is searched in, where they are
+// too many for a list to choose from.
+func (f *scheduleForm) Listed() []string {
+	if len(f.tasks) <= formChoices {
+		return nil
+	}
+	return f.tasks
 }
 
 // When are the inputs beside the rules.

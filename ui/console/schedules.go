@@ -2,12 +2,12 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type schedulesAPI interface {
@@ -298,7 +298,7 @@ func (p *page) ChangeSchedules(d bulkData) command {
 
 // jsonText is plain data as JSON.
 func jsonText(v any) string {
-	text, err := json.Marshal(v)
+	text, err := plainjson.Marshal(v)
 	if err != nil {
 		return "{}" // it is not plain
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -194,7 +195,7 @@ func (p *page) readForm() error {
 func (p *page) askToSignIn(why string) {
 	if p.r.Method != http.MethodGet || p.r.URL.Path == "/live" {
 		p.status = http.StatusUnauthorized
-		p.signInPage(signInData{Why: why})
+		p.signInPage(signInData{Why: why, Next: p.form()})
 		return
 	}
 	next := p.r.URL.RequestURI()
@@ -203,6 +204,16 @@ func (p *page) askToSignIn(why string) {
 	}
 	to := p.With(p.c.prefix+"/sign-in", "next", next, "why", why)
 	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+}
+
+// form is the page whose form was sent, where resume.js fills in again what was
+// typed. That stays in the browser: nothing of it is in an address.
+func (p *page) form() string {
+	from, err := url.Parse(p.r.Referer())
+	if err != nil || from.Host != p.r.Host {
+		return ""
+	}
+	return strings.TrimPrefix(localPath(from.RequestURI()), p.c.prefix)
 }
 
 type signInData struct {

@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/nearest"
+	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
 type taskAPI interface {
@@ -112,11 +117,23 @@ func (p *page) Settings(t belfry.Task) *document {
 	if err != nil {
 		return nil
 	}
-	return p.Document("settings", "Settings of kind "+string(t.Kind), fields[string(t.Kind)])
+	settings := fields[string(t.Kind)]
+	if t.Command != nil { // which is shown as it is
+		var rest map[string]json.RawMessage
+		if json.Unmarshal(settings, &rest) == nil {
+			delete(rest, "shell")
+			delete(rest, "argv")
+			settings, _ = plainjson.Marshal(rest)
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+	}
+	return p.Document("settings", "Settings of kind "+string(t.Kind), settings)
 }
 
 func fieldsOf(t belfry.Task) (map[string]json.RawMessage, error) {
-	raw, err := json.Marshal(t)
+	raw, err := plainjson.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +171,22 @@ type taskForm struct {
 	Name string // of a task that is there
 	Text string
 	Err  error
+
+	Script string // of a task that runs a shell's command
+}
+
+// Above is what was wrong, but for what stands beside the definition.
+func (f taskForm) Above() error {
+	faults := faultsOf(f.Err)
+	if len(faults) > 0 && !slices.ContainsFunc(faults, func(fault belfry.FieldError) bool { return fault.Field != "definition" }) {
+		return nil
+	}
+	return f.Err
+}
+
+// Script is the command of the task, which is edited as it is.
+func (f taskForm) ScriptField() field {
+	return newField("script", "Command", "area", f.Script, "The shell runs it.", nil)
 }
 
 // Definition is the input of the form, with what was wrong with it.
@@ -184,11 +217,15 @@ func editTaskForm(p *page) error {
 	if err != nil {
 		return err
 	}
-	text, err := definition(t)
-	if err != nil {
+	f := taskForm{Name: t.Name}
+	if t.Command != nil {
+		rest := *t.Command
+		f.Script, rest.Shell, t.Command = rest.Shell, "", &rest
+	}
+	if f.Text, err = definition(t); err != nil {
 		return err
 	}
-	return p.show("task-edit", taskForm{Name: t.Name, Text: text})
+	return p.show("task-edit", f)
 }
 
 // readTask reads a definition and knows every field of it.
@@ -201,11 +238,38 @@ func readTask(text string) (t belfry.Task, err error) {
 		}
 		return t, belfry.InvalidField("definition", "", "goes on behind its end", "one JSON object")
 	}
-	message := jsonFault(text)
+	message, hint := jsonFault(text), ""
 	if message == "" {
 		message = strings.TrimPrefix(err.Error(), "json: ") // of a field; where it stands is not told
+		if name, is := strings.CutPrefix(message, "unknown field "); is {
+			if meant := nearest.Of(strings.Trim(name, `"`), taskNames); meant != "" {
+				hint = "did you mean " + strconv.Quote(meant) + "?"
+			}
+		}
 	}
-	return t, belfry.InvalidField("definition", "", "is not a task: "+message, "")
+	return t, belfry.InvalidField("definition", "", "is not a task: "+message, hint)
+}
+
+// taskNames are the names of all fields of a task.
+var taskNames = jsonNames(reflect.TypeFor[belfry.Task](), map[reflect.Type]bool{})
+
+func jsonNames(t reflect.Type, seen map[reflect.Type]bool) (names []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if f.IsExported() {
+			names = append(names, jsonNames(f.Type, seen)...)
+		}
+	}
+	return names
 }
 
 func createTask(p *page) error {
@@ -224,9 +288,15 @@ func createTask(p *page) error {
 }
 
 func updateTask(p *page) error {
-	f := taskForm{Name: p.r.PathValue("name"), Text: p.r.PostFormValue("definition")}
+	f := taskForm{Name: p.r.PathValue("name"), Text: p.r.PostFormValue("definition"), Script: strings.ReplaceAll(p.r.PostFormValue("script"), "\r\n", "\n")}
 	t, err := readTask(f.Text)
 	if err == nil {
+		if f.Script != "" && t.Command == nil {
+			t.Command = &belfry.Command{}
+		}
+		if f.Script != "" && t.Command.Shell == "" {
+			t.Command.Shell = f.Script
+		}
 		t.Namespace, t.Name = p.Namespace, f.Name
 		if t, err = p.api.UpdateTask(p.r.Context(), t); err == nil {
 			return p.done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)

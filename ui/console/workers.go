@@ -123,7 +123,7 @@ func (p *page) DrainWorker(w belfry.WorkerState) confirm {
 	cmd := p.Command("POST", "/v1/workers/"+url.PathEscape(w.Session)+"/drain", "", "worker", "drain", w.Session)
 	return confirm{
 		ID: "drain", Button: "Drain", Danger: true, Title: "Drain " + w.Name + "?",
-		Text:   fmt.Sprintf("It finishes the %d jobs that it runs and claims no more. Only a restart of the worker ends that.", w.Running),
+		Text:   fmt.Sprintf("It finishes %s and claims no more. Only a restart of the worker ends that.", plural(w.Running, "running job", "running jobs")),
 		Action: p.Link("workers", w.Session, "drain"), Cmd: &cmd,
 	}
 }

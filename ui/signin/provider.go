@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/patience"
 )
 
@@ -232,7 +233,7 @@ func (p *Provider) with(ctx context.Context) context.Context {
 type bounded struct{ *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.Transport.RoundTrip(r)
+	resp, err := exchange.RoundTrip(b.Transport, r)
 	if err == nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}

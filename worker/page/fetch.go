@@ -26,7 +26,7 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 	isEncoded := encoding != "" && !strings.EqualFold(encoding, "identity")
 	if isEncoded || isBinary(a) {
 		shown := a
-		shown.Body = nil
+		shown.Body, shown.Text = nil, nil
 		l.KeepAnswer(shown)
 	}
 	switch {

@@ -9,10 +9,10 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/charset"
+
+	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
 // content is a document as it came.
@@ -77,19 +77,19 @@ func (r *rules) parse(ctx context.Context, d content) (*document, error) {
 	kind := mediaType(d)
 	switch {
 	case r.check.JSONPath != "":
-		v, err := parseJSON(decode(d, true))
+		v, err := parseJSON(reach.DecodeText(d.body, d.kind, true))
 		if err != nil {
 			return nil, asJSONFault(err)
 		}
 		return &document{value: v, json: true}, nil
 	case r.check.CSS != "" || r.check.XPath != "" || len(r.ignoreCSS) > 0 || r.check.KeepMarkup || isHTML(kind):
-		root, err := parseHTML(ctx, decode(d, false))
+		root, err := parseHTML(ctx, reach.DecodeText(d.body, d.kind, false))
 		if err != nil {
 			return nil, err
 		}
 		return &document{root: root}, nil
 	case isJSON(kind):
-		if v, err := parseJSON(decode(d, true)); err == nil {
+		if v, err := parseJSON(reach.DecodeText(d.body, d.kind, true)); err == nil {
 			return &document{value: v, json: true}, nil
 		} else if errors.As(err, new(tooComplex)) {
 			return nil, err
@@ -97,7 +97,7 @@ func (r *rules) parse(ctx context.Context, d content) (*document, error) {
 	case !strings.HasPrefix(kind, "text/") && !isXML(kind):
 		return nil, foreign{fmt.Errorf("a document of type %s has no text to compare", kind)}
 	}
-	return &document{text: string(decode(d, false))}, nil
+	return &document{text: string(reach.DecodeText(d.body, d.kind, false))}, nil
 }
 
 func asJSONFault(err error) error {
@@ -131,31 +131,6 @@ func isXML(kind string) bool {
 	return kind == "application/xml" || strings.HasSuffix(kind, "+xml") || kind == "application/javascript" ||
 		kind == "application/x-ndjson" || kind == "application/yaml" || kind == "application/x-yaml" || kind == "application/toml"
 }
-
-// decode makes UTF-8 of a body. What counts is a byte order mark, then the
-// header, then a meta element, then whether it is UTF-8 as it stands; JSON is
-// UTF-8 unless a mark says otherwise.
-func decode(d content, json bool) []byte {
-	encoding, name, certain := charset.DetermineEncoding(d.body, d.kind)
-	switch {
-	case name == "utf-8" || json && !hasMark(d.body):
-		return bytes.TrimPrefix(d.body, []byte("\xef\xbb\xbf"))
-	case !certain && name == "windows-1252" && utf8.Valid(d.body) && !bytes.Contains(metaArea(d.body), []byte("charset")):
-		// A guess looks at the first kilobyte alone.
-		return d.body
-	}
-	out, err := encoding.NewDecoder().Bytes(d.body)
-	if err != nil {
-		return d.body
-	}
-	return bytes.TrimPrefix(out, []byte("\xef\xbb\xbf"))
-}
-
-func hasMark(body []byte) bool {
-	return bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe"))
-}
-
-func metaArea(body []byte) []byte { return bytes.ToLower(body[:min(len(body), 1024)]) }
 
 // maxDepth is a depth at which recursion is still harmless. The parser keeps
 // at most 512 elements open, so that nothing should come near it.

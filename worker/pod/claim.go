@@ -127,7 +127,7 @@ func (o ClaimOptions) prepare(ctx context.Context, h Handover) error {
 	if err != nil {
 		return fmt.Errorf("fetch the program of job %d: %w", h.Leased.Job.ID, err)
 	}
-	r, err := o.Broker.Renew(ctx, h.Session.ID, []belfry.Ref{h.Ref()})
+	r, err := o.Broker.Renew(ctx, h.Session.ID, belfry.Held(h.Ref()))
 	switch {
 	case err != nil:
 		return err
@@ -151,7 +151,7 @@ func (o ClaimOptions) renew(ctx context.Context, h Handover, stop context.Cancel
 			return
 		case <-tick.C:
 		}
-		r, err := o.Broker.Renew(ctx, h.Session.ID, []belfry.Ref{h.Ref()})
+		r, err := o.Broker.Renew(ctx, h.Session.ID, belfry.Held(h.Ref()))
 		if err == nil && (r.Lost || slices.Contains(r.Cancel, h.Ref())) {
 			stop(errEnded)
 		}

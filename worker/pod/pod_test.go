@@ -252,7 +252,7 @@ type attempt struct {
 }
 
 func (a *attempt) OpenSession(ctx context.Context, _ belfry.WorkerInfo) (belfry.Session, error) {
-	r, err := a.Renew(ctx, a.handover.Session.ID, []belfry.Ref{a.handover.Ref()})
+	r, err := a.Renew(ctx, a.handover.Session.ID, belfry.Held(a.handover.Ref()))
 	if err == nil && r.Lost {
 		err = belfry.Errorf(belfry.Unauthorized, "the attempt has ended")
 	}

@@ -33,9 +33,8 @@ func (l *look) dns(ctx context.Context) *reach.Fault {
 	}
 	defer leave()
 	trip := l.Trip()
-	defer l.Arrive(trip)
 	reply, f := l.askServers(ctx, trip, servers, question)
-	l.Arrive(trip)
+	trip.End()
 	if f != nil {
 		return f
 	}

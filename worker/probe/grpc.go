@@ -31,7 +31,6 @@ func (l *look) grpc(ctx context.Context) *reach.Fault {
 	}
 	defer leave()
 	trip := l.Trip()
-	defer l.Arrive(trip)
 	way := &grpcWay{look: l, ctx: ctx, trip: trip}
 	conn, f := way.client()
 	if f != nil {
@@ -39,7 +38,7 @@ func (l *look) grpc(ctx context.Context) *reach.Fault {
 	}
 	defer func() { _ = conn.Close() }()
 	reply, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: g.Service})
-	l.Arrive(trip)
+	trip.End()
 	l.Saw(way.seen())
 	if err != nil {
 		return way.fault(err)

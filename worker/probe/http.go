@@ -90,7 +90,7 @@ func (w expectation) fault(a reach.Answer) *reach.Fault {
 	switch {
 	case !slices.ContainsFunc(w.status, fits):
 		return reach.Failing(belfry.CodeStatus, "expected status %s, got %d %s", strings.Join(w.texts, ", "), a.Status, http.StatusText(a.Status))
-	case w.body != nil && !w.body.Match(a.Body):
+	case w.body != nil && !w.body.Match(a.Text):
 		return reach.Failing(belfry.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
 	}
 	return nil

@@ -76,6 +76,9 @@ func (e *Executor) request(ctx context.Context, r *worker.Run) belfry.Finish {
 		return r.Refused("%s", reach.Reason(fault.Err))
 	}
 	logAnswer(r, h, a, fault)
+	if fault != nil && a.Hops <= 1 && !a.Reading && worker.MachineFault(fault.Err) {
+		return r.Unable(fault.Err) // the request never left
+	}
 	if fault != nil {
 		return failed(r, a, fault)
 	}

@@ -31,7 +31,6 @@ func (l *look) ping(ctx context.Context) *reach.Fault {
 	}
 	defer leave()
 	trip := l.Trip()
-	defer l.Arrive(trip)
 	trip.Enter(reach.StageDNS)
 	addr, err := l.e.net.Resolve(ctx, g.Host, g.Family)
 	if err == nil {
@@ -64,7 +63,7 @@ func (l *look) ping(ctx context.Context) *reach.Fault {
 			return l.pingFault(ctx, trip, err)
 		}
 	}
-	l.Arrive(trip)
+	trip.End()
 	return l.judgePings(times)
 }
 
@@ -84,7 +83,7 @@ func (l *look) judgePings(times []time.Duration) *reach.Fault {
 	}
 	if len(times) > 0 {
 		l.Facts.RTT = sum / time.Duration(len(times))
-		l.Measure.Latency, l.Facts.Latency = belfry.Duration(l.Facts.RTT), l.Facts.RTT
+		l.Mean = l.Facts.RTT
 	}
 	if lost > 0 && 100*lost > g.MaxLoss*g.Count {
 		return reach.Failing(belfry.CodeLoss, "%d of %d requests had no answer", lost, g.Count)

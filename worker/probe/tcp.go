@@ -39,7 +39,7 @@ func (l *look) connect(ctx context.Context, address string, family belfry.IPFami
 	}
 	trip = l.Trip()
 	end := func() {
-		l.Arrive(trip)
+		trip.End()
 		next()
 	}
 	if conn, f = l.Open(ctx, trip, "tcp", address, family); f != nil {
@@ -62,13 +62,13 @@ func (l *look) talk(ctx context.Context, trip *reach.Trip, conn net.Conn, want *
 	}
 	if want == nil && !l.reads("body") {
 		trip.Enter(reach.StageTurn)
-		l.Arrive(trip)
+		trip.End()
 		l.Answered = true
 		return nil
 	}
 	trip.Enter(reach.StageWait)
 	f := l.listen(ctx, trip, conn, want)
-	l.Arrive(trip)
+	trip.End()
 	l.Answered = f == nil || f.Code == belfry.CodeExpect
 	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f

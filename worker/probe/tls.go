@@ -36,7 +36,7 @@ func (l *look) tls(ctx context.Context) *reach.Fault {
 	}
 	name := cmp.Or(c.ServerName, hostOf(c.Address))
 	seen, err := l.shakeHands(ctx, trip, conn, name)
-	l.Arrive(trip)
+	trip.End()
 	if len(seen.PeerCertificates) == 0 {
 		if err == nil {
 			return reach.Failing(belfry.CodeTLSHandshake, "the target showed no certificate")

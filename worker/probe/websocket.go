@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
@@ -46,7 +47,6 @@ func (l *look) websocket(ctx context.Context) *reach.Fault {
 	}
 	defer leave()
 	trip := l.Trip()
-	defer l.Arrive(trip)
 	conn, f := l.upgrade(ctx, trip, transport)
 	if f != nil {
 		return f
@@ -58,7 +58,7 @@ func (l *look) websocket(ctx context.Context) *reach.Fault {
 func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Transport) (*websocket.Conn, *reach.Fault) {
 	options := &websocket.DialOptions{
 		HTTPClient: &http.Client{
-			Transport:     transport,
+			Transport:     exchange.Transport{RoundTripper: transport},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		HTTPHeader: http.Header{"User-Agent": {l.e.net.Agent()}},
@@ -83,9 +83,9 @@ func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Tr
 		conn.SetReadLimit(maxMessage)
 		return conn, nil
 	}
-	l.Arrive(trip)
+	trip.End()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, reach.Drained)) // the library has read it already
-	l.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Body: append([]byte(nil), body...)})
+	l.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Text: append([]byte(nil), body...)})
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return nil, reach.Failing(belfry.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
 	}
@@ -102,13 +102,13 @@ func (l *look) converse(ctx context.Context, trip *reach.Trip, conn *websocket.C
 	}
 	if want == nil && !l.reads("body") && !l.reads("json") && !l.reads("jq") {
 		trip.Enter(reach.StageTurn)
-		l.Arrive(trip)
+		trip.End()
 		l.Answered = true
 		return nil
 	}
 	trip.Enter(reach.StageWait)
 	f := l.await(ctx, trip, conn, want)
-	l.Arrive(trip)
+	trip.End()
 	l.Answered = f == nil
 	l.Snapshot = func() *belfry.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
 	return f

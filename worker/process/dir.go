@@ -33,6 +33,9 @@ func removeDir(r *worker.Run, dir string) {
 // dirFailed: a named directory that is missing stays missing; a full disk may
 // have room later.
 func dirFailed(r *worker.Run, err error) belfry.Finish {
+	if worker.MachineFault(err) {
+		return r.Unable(fmt.Errorf("working directory: %w", err))
+	}
 	f := r.Failed("working directory: %v", err)
 	f.NoRetry = r.Task.Command.Dir != ""
 	return f

@@ -68,6 +68,8 @@ func lastValue(env []string, name string) string {
 func startFailed(r *worker.Run, cmd *exec.Cmd, err error) belfry.Finish {
 	name := cmd.Args[0]
 	switch {
+	case worker.MachineFault(err):
+		return r.Unable(fmt.Errorf("start %s: %w", name, err))
 	case errors.Is(err, fs.ErrNotExist):
 		if executable(cmd.Path) == nil {
 			return r.Refused("program %s is there, but the interpreter in its first line (#!) is not", name)

@@ -12,14 +12,22 @@ import (
 // failure is why a program was not run, and whose fault that is.
 type failure struct {
 	text  string
-	infra bool // the machine's or the network's: it may work elsewhere, or later
+	infra bool  // the machine's or the network's: it may work elsewhere, or later
+	cause error // of these
 }
 
 func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
 
 // unable is a failure of the machine, unfit one of the program.
 func unable(format string, args ...any) error {
-	return &failure{text: fmt.Sprintf(format, args...), infra: true}
+	f := &failure{text: fmt.Sprintf(format, args...), infra: true}
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			f.cause = err
+		}
+	}
+	return f
 }
 
 func unfit(format string, args ...any) error {
@@ -34,6 +42,8 @@ func notRun(r *worker.Run, err error) belfry.Finish {
 	var unfit *sandbox.Unfit
 	var fault *sandbox.Fault
 	switch {
+	case worker.MachineFault(err):
+		return r.Unable(err)
 	case errors.As(err, &own):
 		f.Infra, f.NoRetry = own.infra, !own.infra
 	case errors.As(err, &unfit):

@@ -90,7 +90,7 @@ func (e *Executor) fetchOnce(ctx context.Context, r *worker.Run, into string) (f
 	var bytesOf io.Reader = strings.NewReader("")
 	switch {
 	case e.options.Source != nil:
-		content, err := e.options.Source.Open(ctx, g.SHA256)
+		content, err := e.options.Source.Open(ctx, r.Job.Namespace+"/"+g.SHA256)
 		if err != nil {
 			return fetched{Error: err.Error(), Final: belfry.CodeOf(err) == belfry.NotFound}, nil
 		}

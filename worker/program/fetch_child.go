@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 )
 
@@ -69,7 +70,7 @@ func get(ctx context.Context, link belfry.SignedRequest) (io.ReadCloser, error) 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = headerWait
 	return signed.Open(ctx, &http.Client{
-		Transport:     transport,
+		Transport:     exchange.Transport{RoundTripper: transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, link)
 }

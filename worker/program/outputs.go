@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/worker/sandbox"
 )
@@ -22,7 +23,8 @@ type Uploader interface {
 // Attempt is whose output it is.
 type Attempt struct {
 	belfry.Ref
-	Session string
+	Session   string
+	Namespace string
 }
 
 // Declarer is told of an output before it is sent, and gives a link by which
@@ -32,9 +34,10 @@ type Declarer interface {
 	DeclareOutput(ctx context.Context, session string, ref belfry.Ref, o belfry.Output) (*belfry.SignedRequest, error)
 }
 
-// Keeper takes bytes where the worker is beside the artifacts.
+// Keeper takes bytes where the worker is beside the artifacts. Their name is a
+// namespace, a slash and a digest.
 type Keeper interface {
-	Put(ctx context.Context, digest string, size int64, content io.Reader) error
+	Put(ctx context.Context, name string, size int64, content io.Reader) error
 }
 
 // Declared is an uploader that declares each output and sends it by the link,
@@ -42,6 +45,7 @@ type Keeper interface {
 func Declared(d Declarer, server string, keeper Keeper) Uploader {
 	return &declared{declarer: d, server: server, keeper: keeper, client: &http.Client{
 		Timeout:       uploadTime,
+		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -59,7 +63,7 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o belfry.Output, conte
 	case err != nil || given == nil:
 		return err
 	case d.keeper != nil:
-		return d.keeper.Put(ctx, o.SHA256, o.Size, content)
+		return d.keeper.Put(ctx, a.Namespace+"/"+o.SHA256, o.Size, content)
 	}
 	link, err := signed.At(d.server, *given)
 	if err != nil {
@@ -147,7 +151,7 @@ func (n *running) send(ctx context.Context, outs []belfry.Output) (sent []belfry
 			return nil // it was over the count, or is not what was listed
 		}
 		o := outs[len(sent)]
-		if err := n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session}, o, content); err != nil {
+		if err := n.executor.options.Uploader.Upload(ctx, Attempt{n.Ref(), n.Session, n.Job.Namespace}, o, content); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		sent = append(sent, o)

@@ -46,9 +46,9 @@ type Options struct {
 	Sandbox sandbox.Options
 }
 
-// Source reads artifacts by their digest.
+// Source reads artifacts by their name: a namespace, a slash and a digest.
 type Source interface {
-	Open(ctx context.Context, digest string) (io.ReadCloser, error)
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
 const defaultCacheSize = 1 << 30

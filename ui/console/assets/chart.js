@@ -42,11 +42,13 @@ export function draw(figure) {
   const inks = figure.dataset.tones ? figure.dataset.tones.split(' ').map(t => '--' + t) : tones;
   const wide = () => Math.max(box.clientWidth - 16, 100); // less its padding
   const read = () => kind === 'stacked' ? stack(numbers(figure)) : numbers(figure);
-  let plot, drawn;
+  const names = () => [...figure.querySelectorAll('.numbers thead th')].slice(1).map(e => e.textContent);
+  let plot, drawn, called;
   const paint = () => {
     plot?.destroy();
     const style = getComputedStyle(figure), colour = name => style.getPropertyValue(name).trim();
-    const names = [...figure.querySelectorAll('.numbers thead th')].slice(1).map(e => e.textContent);
+    const labels = names();
+    called = labels.join();
     const data = read();
     drawn = JSON.stringify(data);
     const axis = {stroke: colour('--soft'), grid: {stroke: colour('--line'), width: 1}, ticks: {stroke: colour('--line'), width: 1}};
@@ -54,7 +56,7 @@ export function draw(figure) {
       width: wide(), height: 200, cursor: {drag: {x: false, y: false}},
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
       axes: [{...axis, values: marks}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
-      series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...names.map((label, i) => ({
+      series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...labels.map((label, i) => ({
         label, stroke: colour(inks[i % inks.length]), width: 2, points: {show: data[0].length <= 60, size: 5}, spanGaps: false,
         dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,
         fill: kind === 'line' ? undefined : colour(inks[i % inks.length]) + '66',
@@ -63,7 +65,16 @@ export function draw(figure) {
     }, data, box);
   };
   paint();
-  new ResizeObserver(() => plot.setSize({width: wide(), height: 200})).observe(box);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
-  document.addEventListener('belfry:fresh', () => { if (JSON.stringify(read()) !== drawn) paint(); }); // who reads a value off it goes on
+  const left = new AbortController(), {signal} = left;
+  const sized = new ResizeObserver(() => plot.setSize({width: wide(), height: 200}));
+  sized.observe(box);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint, {signal});
+  document.addEventListener('belfry:fresh', () => {
+    if (!figure.isConnected) { left.abort(); sized.disconnect(); plot.destroy(); return; }
+    if (names().join() !== called) { paint(); return; }
+    const data = read(), text = JSON.stringify(data);
+    if (text === drawn) return; // who reads a value off it goes on
+    drawn = text;
+    plot.setData(data);
+  }, {signal});
 }

@@ -20,7 +20,7 @@ document.addEventListener('click', async e => {
 
 function check(text) {
   const fault = text.closest('.field').querySelector('[data-fault]') ?? Object.assign(document.createElement('p'), {className: 'help'});
-  fault.dataset.fault = '';
+  fault.dataset.fault = fault.dataset.keep = '';
   fault.setAttribute('role', 'status');
   let wrong = '';
   try { if (text.value.trim()) JSON.parse(text.value); } catch (e) { wrong = `It is not JSON yet: ${e.message}`; }

@@ -2,9 +2,11 @@
 // when the server says that one of them has changed. What somebody has opened,
 // focused or typed stays as it is.
 import {tick} from './time.js';
+import {force, held, morph} from './morph.js';
+import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 
 const sign = document.getElementById('live');
-let stream, asked = false, busy = false, missed = false, leaving = false, retry = 1000;
+let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000;
 
 export function follow() {
   if (!document.body.dataset.stream || !document.querySelector('[data-live][id]')) return;
@@ -15,6 +17,7 @@ export function follow() {
   // is told before its answer arrives.
   addEventListener('submit', e => { leaving ||= !e.defaultPrevented && e.target.getAttribute('method') === 'post'; });
   open(false);
+  addEventListener('belfry:refresh', e => { whole ||= e.detail; refresh(); });
   // What no change is told of, such as a check that went well, is read again
   // after so many seconds.
   const every = Math.min(...[...document.querySelectorAll('[data-live][data-every]')].map(e => Number(e.dataset.every)));
@@ -82,29 +85,19 @@ async function refresh() {
 }
 
 function apply(fresh) {
-  for (const part of parts()) {
-    const now = fresh.getElementById(part.id);
-    if (now) morph(part, now);
-  }
+  const place = whereLooked(), marked = whatIsMarked();
+  held.clear();
+  const take = () => {
+    for (const part of parts()) {
+      const now = fresh.getElementById(part.id);
+      if (now) morph(part, now);
+    }
+  };
+  if (whole) force(take); else take();
+  whole = false;
   tick();
+  marked();
+  place();
+  tellHeld();
   document.dispatchEvent(new CustomEvent('belfry:fresh'));
-}
-
-// morph makes an element like another and keeps the nodes that it can: by id,
-// or by place and name. One that is moved keeps its focus, and what is open in
-// it, where the browser can do that.
-export function morph(from, to) {
-  for (const {name, value} of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
-  for (const {name} of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open' && !name.startsWith('data-own')) from.removeAttribute(name);
-  if (from.matches('textarea, select') || from.dataset.keep !== undefined) return; // what was typed or drawn
-  const known = new Map([...from.children].filter(e => e.id).map(e => [e.id, e]));
-  let at = from.firstChild;
-  for (const want of [...to.childNodes]) {
-    const same = want.id ? known.get(want.id) : at && !at.id && at.nodeName === want.nodeName ? at : undefined;
-    if (!same) { from.insertBefore(document.importNode(want, true), at); continue; }
-    if (same === at) at = at.nextSibling; else if (from.moveBefore) from.moveBefore(same, at); else from.insertBefore(same, at);
-    if (same.nodeType === Node.ELEMENT_NODE) morph(same, want);
-    else if (same.nodeValue !== want.nodeValue) same.nodeValue = want.nodeValue;
-  }
-  while (at) { const next = at.nextSibling; at.remove(); at = next; }
 }

@@ -3,17 +3,24 @@
 import './time.js';
 import './keys.js';
 import {follow} from './live.js';
+import {resume} from './resume.js';
 
 document.documentElement.classList.add('scripted');
 follow();
+resume();
 for (const form of document.querySelectorAll('form[data-upload]')) {
   const {upload} = await import('./upload.js');
   upload(form);
 }
-for (const table of document.querySelectorAll('[data-chart]')) {
+async function charts() { // one may come while the page is open
+  const bare = [...document.querySelectorAll('[data-chart]:not([data-own-drawn])')];
+  if (!bare.length) return;
+  for (const figure of bare) figure.dataset.ownDrawn = '';
   const {draw} = await import('./chart.js');
-  draw(table);
+  bare.forEach(draw);
 }
+document.addEventListener('belfry:fresh', charts);
+await charts();
 if (document.querySelector('[data-checks], [data-copies], [data-json], [data-go-on]')) await import('./jobs.js');
 for (const box of document.querySelectorAll('[data-log]')) {
   const {log} = await import('./log.js');

@@ -1,6 +1,7 @@
 // Shows what a form would do while somebody writes it. Without this, its button
 // Preview does the same.
-import {morph, still} from './live.js';
+import {still} from './live.js';
+import {morph} from './morph.js';
 import {tick} from './time.js';
 
 const form = document.querySelector('form[data-preview]');

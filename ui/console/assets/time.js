@@ -1,5 +1,5 @@
 // Relative times tick. Every time says what it is where the viewer is, to the
-// mouse and to who comes by with the keyboard or taps on it.
+// mouse and to who taps on it. It is no stop of the Tab key: a page has dozens.
 const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
 const units = [['d', 86400], ['h', 3600], ['min', 60]];
 
@@ -33,6 +33,7 @@ const hint = document.createElement('div');
 hint.id = 'hint';
 hint.className = 'hint card';
 hint.hidden = true;
+hint.dataset.keep = '';
 hint.setAttribute('role', 'tooltip');
 document.body.append(hint);
 let shown;

@@ -281,21 +281,30 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 	now := time.Now()
 	b.lease++
 	c.Lease = b.lease
+	slots := map[string]int{}
+	for q, n := range r.Want {
+		slots[q] = r.Slots(q, n)
+	}
 	ids := slices.Sorted(maps.Keys(b.jobs))
 	if len(r.Tickets) > 0 {
 		ids = b.shown(r.Tickets, &c)
 	}
 	for _, id := range ids {
 		j := b.jobs[id]
-		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || !b.tasks[j.Task].Demand().Meets(s.info.Has) || s.drain {
+		if !isOpen(j) || r.Want[j.Queue] <= 0 || !slices.Contains(s.info.Kinds, j.Kind) || slices.Contains(r.Without, j.Kind) || !b.tasks[j.Task].Demand().Meets(s.info.Has) || s.drain {
 			continue
 		}
 		if wait := j.DueAt.Sub(now); wait > 0 {
 			next = min(next, wait)
 			continue
 		}
+		if slots[j.Queue]--; slots[j.Queue] < 0 && !b.tasks[j.Task].Retry.MayWait(*j) {
+			r.Want[j.Queue] = 0 // it waits for a slot, and all behind it with it
+			continue
+		}
 		r.Want[j.Queue]--
 		j.State, j.Lease, j.Session, j.ClaimedAt = belfry.JobRunning, c.Lease, r.Session, now
+		j.Ahead = slots[j.Queue] < 0
 		j.Attempt++
 		maps.DeleteFunc(b.tickets, func(t belfry.Ticket, _ bool) bool { return t.JobID == id })
 		task := b.tasks[j.Task]
@@ -328,7 +337,7 @@ func (b *Broker) shown(ts []belfry.Ticket, c *belfry.Claim) (ids []int64) {
 }
 
 // Renew implements [belfry.Broker].
-func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Ref) (r belfry.Renewal, err error) {
+func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Holding) (r belfry.Renewal, err error) {
 	if err := b.before(ctx, "renew"); err != nil {
 		return r, err
 	}
@@ -345,13 +354,15 @@ func (b *Broker) Renew(ctx context.Context, id string, holding []belfry.Ref) (r 
 	return r, b.after(ctx, "renew")
 }
 
-func (b *Broker) reconcile(id string, holding []belfry.Ref, r *belfry.Renewal) {
+func (b *Broker) reconcile(id string, holding []belfry.Holding, r *belfry.Renewal) {
 	for _, j := range b.jobs {
 		ref := belfry.Ref{JobID: j.ID, Lease: j.Lease}
+		i := slices.IndexFunc(holding, func(h belfry.Holding) bool { return h.Ref == ref })
+		j.Ahead = j.Ahead && (i < 0 || holding[i].Waiting)
 		if j.Session != id || j.State != belfry.JobRunning {
 			continue
 		}
-		if !slices.Contains(holding, ref) && time.Since(j.ClaimedAt) > belfry.ClaimSettled {
+		if i < 0 && time.Since(j.ClaimedAt) > belfry.ClaimSettled {
 			b.settle(j, belfry.Finish{Ref: ref, Outcome: belfry.OutcomeHandedBack})
 		} else if !j.CancelAt.IsZero() {
 			r.Cancel = append(r.Cancel, ref)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/exchange"
 )
 
 // Fetch is a document to ask for, over its redirects.
@@ -31,7 +32,8 @@ type Answer struct {
 	Moved   bool   // it is not the first one
 	Status  int
 	Header  http.Header
-	Body    []byte // until the look is freed
+	Body    []byte // as it came; until the look is freed
+	Text    []byte // the body as UTF-8 if it is a text, or as it came
 	Took    time.Duration
 	Reading bool // it was broken off in the body
 	Hops    int
@@ -52,6 +54,7 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 		req, f = l.hop(ctx, &a, what, req, &path)
 	}
 	a.Took = l.watch.now() - begun
+	a.Text = TextOf(a.Body, a.Header.Get("Content-Type"))
 	l.keep(a)
 	return a, f
 }
@@ -59,7 +62,7 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 // keep takes over what conditions and snapshots show of an answer.
 func (l *Look) keep(a Answer) {
 	l.Measure.Status = a.Status
-	l.Facts.Status, l.Facts.Header, l.Facts.Body = a.Status, a.Header, a.Body
+	l.Facts.Status, l.Facts.Header, l.Facts.Body = a.Status, a.Header, a.Text
 	l.Facts.Redirects, l.Facts.FinalURL = max(a.Hops-1, 0), a.URL
 	if len(l.Measure.Hops) == 1 {
 		l.Measure.Hops = nil // a line of its own is worth it where there are several
@@ -72,7 +75,7 @@ func (l *Look) keep(a Answer) {
 // KeepAnswer makes the snapshot one of this answer.
 func (l *Look) KeepAnswer(a Answer) {
 	l.Snapshot = func() *belfry.Snapshot {
-		return l.Secrets.Keep(strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))), a.Header, a.Body)
+		return l.Secrets.Keep(strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))), a.Header, a.Text)
 	}
 }
 
@@ -91,7 +94,7 @@ func (l *Look) hop(ctx context.Context, a *Answer, what Fetch, req *http.Request
 	if f != nil {
 		return nil, f
 	}
-	resp, err := transport.RoundTrip(path.dressed(Traced(ctx, trip), req))
+	resp, err := exchange.RoundTrip(transport, path.dressed(Traced(ctx, trip), req))
 	if err != nil {
 		l.SawRefused(err)
 		return nil, l.HTTPFault(ctx, trip, err)
@@ -105,6 +108,9 @@ func (l *Look) hop(ctx context.Context, a *Answer, what Fetch, req *http.Request
 			_, _ = io.CopyN(io.Discard, resp.Body, Drained)
 		}
 		return next, f
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // as the task asked: what follows is no body
+		return nil, nil
 	}
 	trip.Enter(StageBody)
 	f = l.read(ctx, trip, a, resp.Body, cmp.Or(what.MaxBody, belfry.DefaultMaxBody))
@@ -133,11 +139,10 @@ func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, 
 	return f
 }
 
-// landed adds a hop to the measure.
+// landed ends a hop's trip, and lists the hop.
 func (l *Look) landed(req *http.Request, trip *Trip, status int) {
-	l.Arrive(trip)
+	phases, took, ip := trip.measured()
 	if len(l.Measure.Hops) < belfry.MaxHops {
-		phases, took, ip := trip.end()
 		l.Measure.Hops = append(l.Measure.Hops, belfry.Hop{URL: l.Secrets.Hide(RedactURL(req.URL)), Status: status, IP: ip, Phases: phases, Took: belfry.Duration(took)})
 	}
 }
@@ -176,6 +181,8 @@ func (l *Look) HTTPFault(ctx context.Context, t *Trip, err error) *Fault {
 		return &Fault{belfry.CheckFail, belfry.CodeConnectFailed, fmt.Sprintf("the proxy could not reach the target: it answered %d", proxy.status), err}
 	case errors.As(err, &op) && op.Op == "proxyconnect" && ownFault(err) == nil && CutShort(ctx) == nil:
 		return &Fault{belfry.CheckError, belfry.CodeNetwork, "the proxy cannot be reached: " + Cause(op.Err), err}
+	case errors.Is(err, exchange.ErrSwitched):
+		return &Fault{belfry.CheckFail, belfry.CodeProtocol, "the target switched to another protocol (101 Switching Protocols) without being asked to", err}
 	case strings.Contains(err.Error(), "response headers exceeded"):
 		return &Fault{belfry.CheckFail, belfry.CodeProtocol, "the headers are over the limit of 64 KiB", err}
 	}

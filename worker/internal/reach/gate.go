@@ -67,7 +67,9 @@ func (h *hosts) enter(ctx context.Context, name string) (leave func(), err error
 	return func() { at.gate.leave(); forget() }, nil
 }
 
-// Turn waits until the check may go to a host. The time is not the target's.
+// Turn waits until the check may go to a host. The time is not the target's. The
+// turn is given back by leave, and at the latest when the context ends: a check
+// that does not come to its end then holds up no other.
 func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 	err := l.watch.wait(func() (err error) {
 		leave, err = l.net.hosts.enter(ctx, name)
@@ -76,7 +78,9 @@ func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 	if err != nil {
 		return nil, Ours(belfry.CodeLate, "the check waited its whole timeout for its turn: %d others look at %s", l.net.hosts.limit, name)
 	}
-	return leave, nil
+	once := sync.OnceFunc(leave)
+	stop := context.AfterFunc(ctx, once)
+	return func() { stop(); once() }, nil
 }
 
 // line is a connection whose TLS handshake passes the gate. The gate is for
@@ -91,13 +95,15 @@ type line struct {
 	mu      sync.Mutex
 	shaking bool
 	inside  bool
+	unbind  func() bool // from the end of ctx
 }
 
-// shake begins a handshake.
+// shake begins a handshake, which ends with the context.
 func (l *line) shake(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ctx, l.shaking = ctx, true
+	l.unbind = context.AfterFunc(ctx, func() { _ = l.SetDeadline(Past) })
 	l.enterLocked()
 }
 
@@ -106,7 +112,10 @@ func (l *line) shaken() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leaveLocked()
-	l.shaking, l.ctx, l.watch = false, nil, nil // a kept connection holds on to nothing
+	if l.unbind != nil {
+		l.unbind()
+	}
+	l.shaking, l.ctx, l.watch, l.unbind = false, nil, nil, nil // a kept connection holds on to nothing
 }
 
 // enterLocked goes on without a place when the context ends: the handshake will

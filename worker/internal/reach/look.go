@@ -23,11 +23,13 @@ type Look struct {
 	Facts    condition.Facts // what conditions may ask for
 	Secrets  Secrets
 	Answered bool                    // there is an answer that conditions can judge
+	Mean     time.Duration           // of several requests that are one look; the latency, where it is set
 	Snapshot func() *belfry.Snapshot // of the answer, when it is not as wanted; may be nil
 
 	net   *Net
 	began time.Time
 	watch watch
+	trips []*Trip
 	rest  func()
 	body  *bytes.Buffer // what Facts.Body stands in
 }
@@ -85,6 +87,7 @@ func (l *Look) Rest() {
 // Judge is what the task's conditions and warnings come to, or nil when all
 // hold.
 func (l *Look) Judge() *Fault {
+	l.tally()
 	came := condition.All(l.Task, &l.Facts, time.Now(), l.Secrets.Hide)
 	l.Measure.Conditions = came.Results
 	if came.Outcome == belfry.CheckOK {
@@ -95,6 +98,7 @@ func (l *Look) Judge() *Fault {
 
 // end fills the measure.
 func (l *Look) end(ctx context.Context, f *Fault) belfry.Measure {
+	l.tally()
 	l.Measure.Outcome = belfry.CheckOK
 	if f = l.late(f); f != nil {
 		if cut := CutShort(ctx); cut != nil && f.Outcome != belfry.CheckDegraded {

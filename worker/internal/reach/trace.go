@@ -7,11 +7,16 @@ import (
 	"net/http/httptrace"
 )
 
-type tripKey struct{}
+// tripKey and callKey are for what a dialer finds in its context: the trip, and
+// the context of the request, from whose end net/http detaches the dialer's own.
+type (
+	tripKey struct{}
+	callKey struct{}
+)
 
 // Traced is a context whose requests tell their trip where they are.
 func Traced(ctx context.Context, t *Trip) context.Context {
-	ctx = context.WithValue(ctx, tripKey{}, t)
+	ctx = context.WithValue(context.WithValue(ctx, callKey{}, ctx), tripKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeStart: func() {
 			t.Enter(StageTLS)

@@ -93,22 +93,35 @@ func proxyAnswered(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Re
 }
 
 // dialTrip dials for a transport. The trip stands in the context of the
-// request that asked first; the context's own end is not the request's, which
-// may have found another connection meanwhile.
+// request that asked first. net/http goes on with a dial whose request has
+// ended, for others that may want the connection; here the request's end ends
+// it, and the handshake after it too (see [line]), so that nothing outlasts a
+// deadline.
 func (n *Net) dialTrip(ctx context.Context, network, address string, r Route) (net.Conn, error) {
 	t, _ := ctx.Value(tripKey{}).(*Trip)
-	if r.Racing || t == nil {
+	call, _ := ctx.Value(callKey{}).(context.Context)
+	if t == nil || call == nil {
 		return n.racing.DialContext(ctx, dialNetwork(network, r.Family), address)
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := n.connect(ctx, t, network, host, port, r.Family)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(call, cancel)()
+	conn, err := n.dialRoute(ctx, t, network, address, r)
 	if err != nil {
 		return nil, err
 	}
 	own := &line{Conn: conn, gate: n.shakes, watch: t.watch}
 	t.uses(own)
 	return own, nil
+}
+
+func (n *Net) dialRoute(ctx context.Context, t *Trip, network, address string, r Route) (net.Conn, error) {
+	if r.Racing {
+		return n.racing.DialContext(ctx, dialNetwork(network, r.Family), address)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	return n.connect(ctx, t, network, host, port, r.Family)
 }

@@ -80,7 +80,9 @@ type Trip struct {
 // Trip begins a trip.
 func (l *Look) Trip() *Trip {
 	now := l.watch.now()
-	return &Trip{watch: &l.watch, begun: now, since: now}
+	t := &Trip{watch: &l.watch, begun: now, since: now}
+	l.trips = append(l.trips, t)
+	return t
 }
 
 // Enter begins a stage and so ends the one before.
@@ -112,11 +114,7 @@ func (t *Trip) enterLocked(next Stage) {
 		t.phases.Connect += took
 	case StageTLS:
 		t.phases.TLS += took
-	case StageWrite:
-		if next >= StageHeaders { // nobody said that all was sent before the answer came
-			t.phases.FirstByte += took
-		}
-	case StageWait:
+	case StageWrite, StageWait:
 		t.phases.FirstByte += took
 	case StageHeaders, StageBody:
 		t.phases.Transfer += took
@@ -164,8 +162,12 @@ func (t *Trip) current() *line {
 	return t.line
 }
 
-// end closes the trip at the stage where it is. It may be called again.
-func (t *Trip) end() (p belfry.Phases, took time.Duration, ip string) {
+// End closes the trip at the stage where it is. What happens later, and another
+// End, change nothing of what it measured.
+func (t *Trip) End() { t.measured() }
+
+// measured ends the trip and says how long each stage and the whole took.
+func (t *Trip) measured() (p belfry.Phases, took time.Duration, ip string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.enterLocked(t.at)
@@ -176,15 +178,23 @@ func (t *Trip) end() (p belfry.Phases, took time.Duration, ip string) {
 	return t.phases, t.since - t.begun, ip
 }
 
-// Arrive adds a trip that has ended to the measure.
-func (l *Look) Arrive(t *Trip) {
-	p, took, ip := t.end()
-	sum := &l.Measure.Phases
-	sum.DNS, sum.Connect, sum.TLS = sum.DNS+p.DNS, sum.Connect+p.Connect, sum.TLS+p.TLS
-	sum.FirstByte, sum.Transfer = sum.FirstByte+p.FirstByte, sum.Transfer+p.Transfer
-	l.Measure.Latency += belfry.Duration(took)
-	if ip != "" {
-		l.Measure.IP = ip
+// tally ends all trips of the look and makes the measure what they measured:
+// it is computed anew from the trips each time, so nothing counts twice.
+func (l *Look) tally() {
+	var sum belfry.Phases
+	var whole time.Duration
+	for _, t := range l.trips {
+		p, took, ip := t.measured()
+		sum.DNS, sum.Connect, sum.TLS = sum.DNS+p.DNS, sum.Connect+p.Connect, sum.TLS+p.TLS
+		sum.FirstByte, sum.Transfer = sum.FirstByte+p.FirstByte, sum.Transfer+p.Transfer
+		whole += took
+		if ip != "" {
+			l.Measure.IP = ip
+		}
 	}
-	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = l.Measure.Latency.D(), l.Measure.Phases, l.Measure.IP
+	if l.Mean > 0 {
+		whole = l.Mean
+	}
+	l.Measure.Phases, l.Measure.Latency = sum, belfry.Duration(whole)
+	l.Facts.Latency, l.Facts.Phases, l.Facts.IP = whole, sum, l.Measure.IP
 }

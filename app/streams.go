@@ -1,0 +1,22 @@
+package app
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// streams are the connections that are kept open to be told what changes.
+type streams struct {
+	open *prometheus.Desc
+	of   map[string]func() int64
+}
+
+// newStreams counts them by where they are: the API or the pages.
+func newStreams(c *catalogue, of map[string]func() int64) *streams {
+	return &streams{c.gauge("belfry_streams", "Streams of events and logs that are open.", "of"), of}
+}
+
+func (s *streams) Describe(ch chan<- *prometheus.Desc) { ch <- s.open }
+
+func (s *streams) Collect(ch chan<- prometheus.Metric) {
+	for of, count := range s.of {
+		ch <- prometheus.MustNewConstMetric(s.open, prometheus.GaugeValue, float64(count()), of)
+	}
+}

@@ -1,0 +1,124 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/belfry-run/belfry"
+)
+
+// A part is a store below the address of another. Parts share no bytes: what
+// was sent to one is not there in the next, whoever asks. One that belongs to
+// an owner so tells nobody else what it holds.
+
+// Part is the address of the part of a name, which [belfry.CheckName] accepts.
+func Part(address, name string) (string, error) {
+	if err := belfry.CheckName("part", name); err != nil {
+		return "", err
+	}
+	kind, rest, _ := strings.Cut(address, ":")
+	switch kind {
+	case "folder":
+		return "folder:" + filepath.Join(rest, partFile(name)), nil
+	case "s3":
+		path, query, asked := strings.Cut(rest, "?")
+		address = "s3:" + strings.TrimRight(path, "/") + "/" + partFile(name)
+		if asked {
+			address += "?" + query
+		}
+		return address, nil
+	}
+	return "", belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+}
+
+// Parts lists the names of the parts that are there, in the order of their
+// addresses.
+func Parts(ctx context.Context, address string) ([]string, error) {
+	kind, rest, _ := strings.Cut(address, ":")
+	switch kind {
+	case "folder":
+		return folderParts(rest)
+	case "s3":
+		place, err := parsePlace(rest)
+		if err != nil {
+			return nil, err
+		}
+		b, err := OpenBucket(ctx, place, Options{})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = b.Close() }() // closes idle connections
+		return b.parts(ctx)
+	}
+	return nil, belfry.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
+}
+
+func folderParts(path string) (names []string, err error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if name, is := partName(e.Name()); is && e.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func (b *Bucket) parts(ctx context.Context) (names []string, err error) {
+	prefix := b.place.Prefix
+	if prefix != "" {
+		prefix += "/"
+	}
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.place.Bucket, Prefix: &prefix, Delimiter: aws.String("/")})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, b.fault("list namespaces of artifacts", "", err)
+		}
+		for _, p := range page.CommonPrefixes {
+			file := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")
+			if name, is := partName(file); is {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// partFile writes capitals as = and the small letter: a disk may take Alpha and
+// alpha for one.
+func partFile(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		if 'A' <= c && c <= 'Z' {
+			b.WriteByte('=')
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// partName is the name that partFile wrote.
+func partName(file string) (name string, is bool) {
+	var b strings.Builder
+	for i := 0; i < len(file); i++ {
+		c := file[i]
+		if c == '=' && i+1 < len(file) {
+			i++
+			c = file[i] - ('a' - 'A')
+		}
+		b.WriteByte(c)
+	}
+	name = b.String()
+	return name, belfry.CheckName("part", name) == nil && partFile(name) == file
+}

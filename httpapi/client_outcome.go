@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"github.com/belfry-run/belfry"
+)
+
+// changes reports that a call can change something at the server.
+func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
+
+// unanswered is the error of a call that may have reached the server and whose
+// answer was lost.
+func (a ask) unanswered(err error) error {
+	var e *belfry.Error
+	if !changes(a.method) || !errors.As(err, &e) || e.Code != belfry.Unavailable {
+		return err
+	}
+	return &belfry.Error{
+		Code:    belfry.Unknown,
+		Message: "the outcome is unknown: " + e.Message,
+		Hint:    "the change may have been made; look whether it was, or repeat it with the same idempotency key",
+		Err:     e,
+	}
+}
+
+// watchConnection is ctx for one call, and answers whether it got a connection:
+// without one nothing was sent.
+func watchConnection(ctx context.Context) (context.Context, func() bool) {
+	var got atomic.Bool
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
+	}), got.Load
+}

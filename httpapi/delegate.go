@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// delegated is a token as another one may make it: one for all namespaces makes
+// any, and one for a namespace makes tokens for the same that may no more than
+// it may itself, for no longer.
+func delegated(by, t belfry.Token) (belfry.Token, error) {
+	if by.Namespace == belfry.AnyNamespace {
+		return t, nil
+	}
+	ns, err := inNamespace(by, "namespace", t.Namespace)
+	if err != nil {
+		return t, err
+	}
+	t.Namespace = ns
+	for _, scope := range t.Scopes {
+		if slices.Contains(belfry.Scopes, scope) && !belfry.Allows(by.Scopes, scope) {
+			return t, belfry.Errorf(belfry.Forbidden, "token %q cannot give the scope %s, which it does not have", by.Name, scope).
+				WithHint("give scopes of %s, or use a token for namespace *", scopeText(by.Scopes))
+		}
+	}
+	if ends := by.ExpiresAt; !ends.IsZero() {
+		if t.ExpiresAt.IsZero() {
+			t.ExpiresAt = ends
+		}
+		if t.ExpiresAt.After(ends) {
+			return t, belfry.InvalidField("expires_at", t.ExpiresAt.Format(time.RFC3339), "must not be after the end of the token that makes it", "leave it out")
+		}
+	}
+	return t, nil
+}
+
+// mayRevoke reports whether a token may end another one. One of another
+// namespace is as one that does not exist.
+func (s *Server) mayRevoke(ctx context.Context, by belfry.Token, id int64) error {
+	if by.Namespace == belfry.AnyNamespace {
+		return nil
+	}
+	tokens, err := s.service.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(tokens, func(t belfry.Token) bool { return t.ID == id && t.Namespace == by.Namespace }) {
+		return belfry.Errorf(belfry.NotFound, "token %d not found in namespace %q", id, by.Namespace).WithHint("see: belfry token list")
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// sessionCalls are all calls that name a session.
+func sessionCalls(t *testing.T, c *Client, session string) map[string]error {
+	t.Helper()
+	ctx, ref := t.Context(), belfry.Ref{JobID: 1, Lease: 1}
+	_, claim := c.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}})
+	_, renew := c.Renew(ctx, session, nil)
+	_, finish := c.Finish(ctx, session, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+	_, output := c.DeclareOutput(ctx, session, ref, belfry.Output{Name: "o", Size: 1, SHA256: strings.Repeat("ab", 32)})
+	return map[string]error{
+		"claim": claim, "renew": renew, "finish": finish, "output": output,
+		"append": c.Append(ctx, session, []belfry.LogPiece{{Ref: ref, Stream: belfry.Log, Text: "x"}}),
+		"close":  c.CloseSession(ctx, session),
+	}
+}
+
+// A session is acted on by the token that opened it and by no other: not by one
+// of the same namespace, nor by one of all namespaces, nor by any token when a
+// node opened it for itself.
+func TestSessionBelongsToTheTokenThatOpenedIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.tokens.sessions = map[string]int64{"own": 2, "same": 7, "every": 1, "node": 0}
+	for _, c := range []struct {
+		token, session string
+		want           belfry.Code
+	}{
+		{"team", "own", ""},
+		{"team", "ended", ""}, // nobody has it: the service says so
+		{"team", "same", belfry.Forbidden},
+		{"team", "every", belfry.Forbidden},
+		{"team", "node", belfry.Forbidden},
+		{"root", "every", ""},
+		{"root", "own", belfry.Forbidden},
+		{"root", "node", belfry.Forbidden},
+	} {
+		for call, err := range sessionCalls(t, b.as(t, c.token), c.session) {
+			if belfry.CodeOf(err) != c.want {
+				t.Errorf("%s of session %s by %s: %v, want %q", call, c.session, c.token, err, c.want)
+			}
+		}
+	}
+}
+
+// Two workers with a token each, on a real store: the second can neither forge,
+// read nor end what the first does, on whichever node it asks.
+func TestAWorkersTokenDoesNotReachAnothersSession(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, s *strangers) {
+		ctx := t.Context()
+		_, secret, err := s.st.CreateToken(ctx, belfry.Token{Name: "thief", Namespace: belfry.AnyNamespace, Scopes: []belfry.Scope{belfry.ScopeWorker, belfry.ScopeRead}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		thief, err := NewClient(s.url, secret, ClientOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(thief.CloseIdleConnections)
+		own := s.open()
+		node, err := s.st.OpenSession(ctx, belfry.WorkerInfo{Name: "node", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, session := range []string{own.ID, node.ID} {
+			for range s.nodes { // each of them looks for itself
+				for call, err := range sessionCalls(t, thief, session) {
+					if belfry.CodeOf(err) != belfry.Forbidden {
+						t.Errorf("%s: %v", call, err)
+					}
+				}
+			}
+		}
+		if r, err := s.worker.Renew(ctx, own.ID, nil); err != nil || r.Lost {
+			t.Errorf("the session afterwards: %+v, %v", r, err)
+		}
+	})
+}
+
+// Revoking a token ends its sessions in the same transaction, frees what they
+// hold, and lets the token open no other, whatever a node still believes.
+func TestRevokingATokenEndsItsSessions(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, s *strangers) {
+		ctx := t.Context()
+		own := s.open()
+		if _, err := s.st.Enqueue(ctx, []belfry.NewJob{{Task: "p"}}); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := s.worker.Claim(ctx, belfry.ClaimRequest{Session: own.ID, Want: map[string]int{"default": 1}})
+		if err != nil || len(claim.Jobs) != 1 {
+			t.Fatal(claim, err)
+		}
+		nudged := s.st.Nudged(own.ID)
+		who, err := s.worker.Whoami(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.st.RevokeToken(ctx, who.ID); err != nil {
+			t.Fatal(err)
+		}
+		<-nudged
+		workers, err := s.st.Workers(ctx, false)
+		if err != nil || len(workers) != 0 {
+			t.Errorf("living sessions: %+v, %v", workers, err)
+		}
+		job, err := s.st.Job(ctx, "default", claim.Jobs[0].Job.ID)
+		if err != nil || job.State == belfry.JobRunning {
+			t.Errorf("the job is %s, %v", job.State, err)
+		}
+		if r, err := s.worker.Renew(ctx, own.ID, nil); err == nil && !r.Lost {
+			t.Errorf("a renewal afterwards: %+v", r)
+		}
+		_, err = s.worker.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}})
+		if belfry.CodeOf(err) != belfry.Unauthorized {
+			t.Errorf("another session: %v", err)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// A node is killed that claims many short jobs ahead, each of which has a single
+// try. Those that had no slot have cost nothing and run later; of the others
+// nobody knows, so they have failed.
+func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		const jobs, slots = 300, 10
+		file := filepath.Join(s.dir, "ran")
+		serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "2s") }
+		one := serve()
+		one.shellTask("line", `echo "$BELFRY_JOB_ID" >>`+file, func(task *belfry.Task) { task.Retry.MaxAttempts = 1 })
+		ns := make([]belfry.NewJob, jobs)
+		for i := range ns {
+			ns[i].Task = "line"
+		}
+		made := must[[]belfry.Enqueued](t)(one.api.Enqueue(t.Context(), ns))
+		lines := func() (all []string) {
+			text, _ := os.ReadFile(file)
+			return strings.Fields(string(text))
+		}
+		eventually(t, patience, "many jobs have run", func() (bool, string) {
+			n := len(lines())
+			return n >= jobs/10, strconv.Itoa(n) + " have"
+		})
+		one.kill()
+
+		two := serve()
+		eventually(t, soonLost, "all jobs have ended", func() (bool, string) {
+			left := allJobs(t, two.api, belfry.JobFilter{States: []belfry.JobState{belfry.JobScheduled, belfry.JobReady, belfry.JobRunning}})
+			return len(left) == 0, strconv.Itoa(len(left)) + " are left"
+		})
+		times := map[string]int{}
+		for _, id := range lines() {
+			times[id]++
+		}
+		unknown := 0
+		for _, e := range made {
+			id := strconv.FormatInt(e.Job.ID, 10)
+			j := must[belfry.Job](t)(two.api.Job(t.Context(), "default", e.Job.ID))
+			switch {
+			case times[id] > 1:
+				t.Errorf("job %s has a single try and ran %d times", id, times[id])
+			case times[id] == 0 && j.State == belfry.JobFailed:
+				unknown++
+			case times[id] == 0:
+				t.Errorf("job %s is %s and has not run", id, j.State)
+			}
+		}
+		if unknown > slots {
+			t.Errorf("%d jobs have failed that have not run, and %d had a slot", unknown, slots)
+		}
+	})
+}

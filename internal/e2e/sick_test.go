@@ -1,0 +1,55 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// A node that is out of file descriptors fails at once whatever it begins, so it
+// is always free and would take the most. It hands back what it cannot begin,
+// leaves the kind alone, and a healthy worker does the work.
+func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "sqlite:belfry.db")
+	s.program = s.write("sick", "#!/bin/sh\nulimit -n 40\nexec "+belfryPath()+` "$@"`+"\n")
+	if err := os.Chmod(s.program, 0o700); err != nil { //nolint:gosec // it is to be executed
+		t.Fatal(err)
+	}
+	sick := s.serve("--allow-commands")
+	secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
+	s.write("worker.token", strings.TrimSpace(secret))
+	argv := []string{belfryPath(), "worker", "--server", sick.url, "--token-file", filepath.Join(s.dir, "worker.token"), "--name", "healthy", "--allow-commands"}
+	launch(s.t, "worker", s.dir, s.environ(), argv, "")
+	s.awaits("healthy +active", "worker", "list")
+	sick.shellTask("work", "sleep 0.1", func(v *belfry.Task) { soon("work", v) })
+	ns := make([]belfry.NewJob, 150)
+	for i := range ns {
+		ns[i].Task = "work"
+	}
+	made := must[[]belfry.Enqueued](t)(sick.api.Enqueue(t.Context(), ns))
+	handedBack := 0
+	for _, e := range made {
+		if j := sick.becomes(e.Job.ID, patience, belfry.JobSucceeded, belfry.JobFailed); j.State == belfry.JobFailed {
+			t.Fatalf("job %d failed: %s", j.ID, j.Error)
+		}
+		for _, a := range sick.attempts(e.Job.ID) {
+			switch a.Outcome {
+			case belfry.OutcomeHandedBack:
+				handedBack++
+			case belfry.OutcomeOK:
+			default:
+				t.Errorf("job %d has an attempt that ended %s: %s", e.Job.ID, a.Outcome, a.Error)
+			}
+		}
+	}
+	if handedBack == 0 || handedBack > 60 {
+		t.Errorf("%d attempts were handed back", handedBack)
+	}
+	sick.logs(patience, "this machine cannot begin jobs of this kind, handing them back")
+}

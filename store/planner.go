@@ -1,0 +1,354 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// planner works out, from one read of the database, what an apply would do. It
+// writes nothing and locks nothing: whoever plans holds up nobody.
+type planner struct {
+	s   *Store
+	ctx context.Context //nolint:containedctx // of one plan
+	tx  Tx
+	now time.Time
+	m   belfry.Manifest
+	o   belfry.ApplyOptions
+
+	// What is there, and then what would be.
+	queues    map[string]belfry.Queue
+	tasks     map[taskName]belfry.Task
+	calendars map[taskName]belfry.Calendar
+	schedules map[taskName]scheduleRow
+	monitors  map[taskName]monitorRow
+	channels  map[taskName]bool
+
+	used    map[string]string // what a definition of the manifest names, and the first that does
+	changes []belfry.Change
+}
+
+// plan is the plan of an apply. The manifest is valid and has its defaults.
+func (s *Store) plan(ctx context.Context, tx Tx, m belfry.Manifest, o belfry.ApplyOptions, now time.Time) ([]belfry.Change, error) {
+	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, changes: []belfry.Change{}}
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{p.planQueues, p.planCalendars, p.planTasks, p.planSchedules, p.planDocuments, p.planMonitors, p.planLast} {
+		if err := cmp.Or(ctx.Err(), step()); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Prune {
+		return p.changes, nil
+	}
+	return p.changes, p.planPrune()
+}
+
+// read fetches what the manifest defines or names, a statement for each noun and
+// some thousand names.
+func (p *planner) read() error {
+	names := map[string][]taskName{}
+	add := func(noun, namespace, name string) {
+		names[noun] = append(names[noun], taskName{namespace, name})
+	}
+	for _, c := range p.m.Calendars {
+		add("calendars", c.Namespace, c.Name)
+	}
+	for _, t := range p.m.Tasks {
+		add("tasks", t.Namespace, t.Name)
+		if t.Cycle != nil {
+			for _, member := range t.Cycle.Members {
+				add("tasks", t.Namespace, member.Task)
+			}
+		}
+	}
+	calendars := func(sc belfry.Schedule) {
+		for _, name := range sc.Calendars() {
+			add("calendars", sc.Namespace, name)
+		}
+	}
+	for _, sc := range p.m.Schedules {
+		add("schedules", sc.Namespace, sc.Name)
+		add("tasks", sc.Namespace, sc.Task)
+		calendars(sc)
+	}
+	for _, rule := range p.m.AlertRules {
+		for _, name := range rule.Quiet {
+			add("calendars", rule.Namespace, name)
+		}
+	}
+	for _, m := range p.m.Monitors {
+		add("monitors", m.Namespace, m.Name)
+		for _, name := range m.DependsOn {
+			add("monitors", m.Namespace, name)
+		}
+		calendars(m.Schedule())
+	}
+	queues, err := collect(p.ctx, p.tx, scanQueue, `select `+queueColumns+` from belfry.queues`)
+	if err != nil {
+		return err
+	}
+	p.queues = make(map[string]belfry.Queue, len(queues))
+	for _, q := range queues {
+		p.queues[q.Name] = q
+	}
+	of := func(namespace, name string) taskName { return taskName{namespace, name} }
+	if p.calendars, err = readNamed(p, names["calendars"], scanCalendar, `select `+calendarColumns+` from belfry.calendars where `,
+		func(c belfry.Calendar) taskName { return of(c.Namespace, c.Name) }); err != nil {
+		return err
+	}
+	if p.tasks, err = readNamed(p, names["tasks"], p.s.scanTask, `select `+taskColumns+` from belfry.tasks where `,
+		func(t belfry.Task) taskName { return of(t.Namespace, t.Name) }); err != nil {
+		return err
+	}
+	if p.schedules, err = readNamed(p, names["schedules"], scanSchedule, `select `+scheduleColumns+` from belfry.schedules s where `,
+		func(sc scheduleRow) taskName { return of(sc.Namespace, sc.Name) }); err != nil {
+		return err
+	}
+	p.monitors, err = readNamed(p, names["monitors"], p.s.scanMonitor, `select `+monitorColumns+` from belfry.monitors m where `,
+		func(m monitorRow) taskName { return of(m.Namespace, m.Name) })
+	return err
+}
+
+// planBatch bounds the names that one statement looks for.
+const planBatch = 5000
+
+func readNamed[T any](p *planner, names []taskName, scan func(Rows) (T, error), query string, nameOf func(T) taskName) (map[taskName]T, error) {
+	byNamespace := map[string][]string{}
+	for _, n := range unique(names) {
+		byNamespace[n.Namespace] = append(byNamespace[n.Namespace], n.Name)
+	}
+	found := map[taskName]T{}
+	for namespace, names := range byNamespace {
+		for part := range slices.Chunk(names, planBatch) {
+			rows, err := collect(p.ctx, p.tx, scan, query+`namespace = $1 and `+p.s.sql.In("name", 2), namespace, p.s.sql.List(part))
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range rows {
+				found[nameOf(row)] = row
+			}
+		}
+	}
+	return found, nil
+}
+
+// use notes that a definition names another.
+func (p *planner) use(noun, namespace, name, by string) {
+	if key := noun + "/" + namespace + "/" + name; p.used[key] == "" {
+		p.used[key] = by
+	}
+}
+
+func (p *planner) planQueues() error {
+	for _, q := range p.m.Queues {
+		old, exists := p.queues[q.Name]
+		q.PausedAt, q.PausedBy, q.PausedReason = old.PausedAt, old.PausedBy, old.PausedReason
+		q.CreatedAt, q.UpdatedAt = old.CreatedAt, old.UpdatedAt
+		p.queues[q.Name] = q
+		p.changes = append(p.changes, changed("queue", "", q.Name, !exists, old, q))
+	}
+	return nil
+}
+
+func (p *planner) planCalendars() error {
+	for _, cal := range p.m.Calendars {
+		key := taskName{cal.Namespace, cal.Name}
+		old, exists := p.calendars[key]
+		p.calendars[key] = cal
+		p.changes = append(p.changes, changed("calendar", cal.Namespace, cal.Name, !exists, old, cal))
+	}
+	return nil
+}
+
+func (p *planner) planTasks() error {
+	for _, i := range membersFirst(p.m.Tasks) {
+		if err := p.planTask(p.m.Tasks[i]); err != nil {
+			return under(fmt.Sprintf("tasks[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (p *planner) planTask(t belfry.Task) error {
+	key := taskName{t.Namespace, t.Name}
+	old, exists := p.tasks[key]
+	fresh, hidden := compared(p.o, t, belfry.Task.Redacted)
+	if exists {
+		fresh = fresh.KeepSecrets(old)
+	}
+	if !exists || taskDoc(old) != taskDoc(fresh) {
+		judged := fresh
+		if len(hidden) > 0 {
+			judged = t
+		}
+		if err := p.checkTask(judged, len(hidden) > 0); err != nil {
+			return err
+		}
+	}
+	ch := changed("task", t.Namespace, t.Name, !exists, old.Redacted(), fresh.Redacted())
+	if exists {
+		ch = withSecrets(ch, differences(old, fresh), hidden)
+	}
+	p.tasks[key] = fresh
+	p.changes = append(p.changes, ch)
+	return nil
+}
+
+// checkTask is what a save refuses. Secrets that are not compared cannot be
+// known to be kept.
+func (p *planner) checkTask(t belfry.Task, secrets bool) error {
+	if _, there := p.queues[t.Queue]; !there {
+		return unknownQueue("queue", t.Queue)
+	}
+	if err := p.s.vetting(t, !secrets); err != nil {
+		return err
+	}
+	if err := checkMembers(t, p.tasksNamed, func(member string) { p.use("task", t.Namespace, member, fmt.Sprintf("cycle %q", t.Name)) }); err != nil {
+		return err
+	}
+	digest := artifactOf(t)
+	if digest == "" {
+		return nil
+	}
+	size, there, err := first(p.ctx, p.tx, scanInt, `select size from belfry.artifacts where namespace = $1 and sha256 = $2`, t.Namespace, digest)
+	if err == nil && there && size != t.Program.Size {
+		err = belfry.Errorf(belfry.Conflict, "program.size of task %q: artifact %s has %d bytes, not %d", t.Name, digest, size, t.Program.Size).
+			WithHint("use the size that sha256sum's file has")
+	}
+	return err
+}
+
+// tasksNamed answers tasks as they would be, and reads what the manifest does
+// not name: members of members.
+func (p *planner) tasksNamed(names []taskName) (map[taskName]belfry.Task, error) {
+	var missing []taskName
+	for _, n := range names {
+		if _, there := p.tasks[n]; !there {
+			missing = append(missing, n)
+		}
+	}
+	more, err := readNamed(p, missing, p.s.scanTask, `select `+taskColumns+` from belfry.tasks where `,
+		func(t belfry.Task) taskName { return taskName{t.Namespace, t.Name} })
+	maps.Copy(p.tasks, more)
+	return p.tasks, err
+}
+
+func (p *planner) planSchedules() error {
+	for i, sc := range p.m.Schedules {
+		key := taskName{sc.Namespace, sc.Name}
+		old, exists := p.schedules[key]
+		if !exists || scheduleDoc(old.Schedule) != scheduleDoc(sc) {
+			_, there := p.tasks[taskName{sc.Namespace, sc.Task}]
+			err := p.checkSchedule(sc, old.Schedule, exists)
+			if err == nil && !there {
+				err = noTaskOf(sc)
+			}
+			if err != nil {
+				return under("schedules["+strconv.Itoa(i)+"]", err)
+			}
+		}
+		p.use("task", sc.Namespace, sc.Task, fmt.Sprintf("schedule %q", sc.Name))
+		p.useCalendars(sc, fmt.Sprintf("schedule %q", sc.Name))
+		p.changes = append(p.changes, changed("schedule", sc.Namespace, sc.Name, !exists, asWritten(old.Schedule), asWritten(sc)))
+	}
+	return nil
+}
+
+func (p *planner) useCalendars(sc belfry.Schedule, by string) {
+	for _, name := range sc.Calendars() {
+		p.use("calendar", sc.Namespace, name, by)
+	}
+}
+
+func (p *planner) checkSchedule(sc, old belfry.Schedule, exists bool) error {
+	now := p.now
+	if exists && sc.SameTimes(old) {
+		now = instant(0)
+	}
+	if err := checkSchedule(sc, now); err != nil {
+		return err
+	}
+	var calendars []belfry.Calendar
+	for _, name := range sc.Calendars() {
+		if cal, there := p.calendars[taskName{sc.Namespace, name}]; there {
+			calendars = append(calendars, cal)
+		}
+	}
+	_, err := sc.Plan(calendars...)
+	return err
+}
+
+func (p *planner) planMonitors() error {
+	for _, i := range parentsFirst(p.m.Monitors) {
+		if err := p.planMonitor(p.m.Monitors[i]); err != nil {
+			return under(fmt.Sprintf("monitors[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (p *planner) planMonitor(m belfry.Monitor) error {
+	key := taskName{m.Namespace, m.Name}
+	old, exists := p.monitors[key]
+	fresh, hidden := compared(p.o, m, belfry.Monitor.Redacted)
+	if exists {
+		fresh.Check = fresh.Check.KeepSecrets(old.Check)
+	}
+	if !exists || monitorDoc(old.Monitor) != monitorDoc(fresh) {
+		judged := fresh
+		if len(hidden) > 0 {
+			judged = m
+		}
+		if err := p.checkMonitor(judged, old.Monitor, exists, len(hidden) > 0); err != nil {
+			return err
+		}
+	}
+	for _, name := range m.DependsOn {
+		p.use("monitor", m.Namespace, name, fmt.Sprintf("monitor %q", m.Name))
+	}
+	p.useCalendars(m.Schedule(), fmt.Sprintf("monitor %q", m.Name))
+	ch := changed("monitor", m.Namespace, m.Name, !exists, writtenMonitor(old.Redacted()), writtenMonitor(fresh.Redacted()))
+	if exists {
+		ch = withSecrets(ch, differences(writtenMonitor(old.Monitor), writtenMonitor(fresh)), hidden)
+	}
+	p.monitors[key] = monitorRow{Monitor: fresh}
+	p.changes = append(p.changes, ch)
+	return nil
+}
+
+func (p *planner) checkMonitor(m, old belfry.Monitor, exists, secrets bool) error {
+	if err := m.Validate(p.now); err != nil {
+		return err
+	}
+	for i, name := range m.DependsOn {
+		if _, there := p.monitors[taskName{m.Namespace, name}]; !there {
+			return belfry.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
+		}
+	}
+	if exists && (m.Heartbeat == nil) != (old.Heartbeat == nil) {
+		return errHeartbeat
+	}
+	if m.Heartbeat != nil {
+		return nil
+	}
+	if err := under("check", p.s.vetting(m.Check, !secrets)); err != nil {
+		return err
+	}
+	t := m.Task()
+	if _, there := p.queues[t.Queue]; !there {
+		return unknownQueue("queue", t.Queue)
+	}
+	var before belfry.Schedule
+	if exists {
+		before = old.Schedule()
+	}
+	return p.checkSchedule(m.Schedule(), before, exists)
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+)
+
+// compared is a definition as a plan compares it, and the fields that hold
+// secrets which it may not compare: whoever may not see a secret does not learn
+// either whether a guess at it is right. Those it takes for the ones that are
+// kept.
+func compared[T any](o belfry.ApplyOptions, d T, shown func(T) T) (fresh T, hidden []string) {
+	if o.CompareSecrets {
+		return d, nil
+	}
+	return shown(d), differences(d, shown(d))
+}
+
+// planDocuments plans what stands before monitors, and planLast what stands
+// behind them.
+func (p *planner) planDocuments() error {
+	there, err := channels.named(p, p.m.Channels)
+	if err != nil {
+		return err
+	}
+	p.channels = map[taskName]bool{}
+	for _, d := range p.m.Channels {
+		p.channels[taskName{d.Namespace, d.Name}] = true
+	}
+	if err := planDocs(p, channels, "channels", p.m.Channels, there, func(d belfry.Channel, secrets bool) error {
+		if secrets {
+			return nil
+		}
+		return d.CheckSecrets()
+	}); err != nil {
+		return err
+	}
+	rules, err := alertRules.named(p, p.m.AlertRules)
+	if err != nil {
+		return err
+	}
+	return planDocs(p, alertRules, "alert_rules", p.m.AlertRules, rules, func(d belfry.AlertRule, _ bool) error { return p.checkRule(d) })
+}
+
+func (p *planner) planLast() error {
+	lapses, err := windows.named(p, p.m.Windows)
+	if err != nil {
+		return err
+	}
+	if err := planDocs(p, windows, "windows", p.m.Windows, lapses, nil); err != nil {
+		return err
+	}
+	pages, err := statusPages.named(p, p.m.StatusPages)
+	if err != nil {
+		return err
+	}
+	return planDocs(p, statusPages, "status_pages", p.m.StatusPages, pages, nil)
+}
+
+// named reads those that a manifest defines.
+func (k docKind[T]) named(p *planner, ds []T) (map[taskName]T, error) {
+	names := make([]taskName, len(ds))
+	for i := range ds {
+		h := k.head(&ds[i])
+		names[i] = taskName{*h.namespace, *h.name}
+	}
+	return readNamed(p, names, k.scan, `select `+documentColumns+` from belfry.documents where noun = '`+k.noun+`' and `, func(d T) taskName {
+		h := k.head(&d)
+		return taskName{*h.namespace, *h.name}
+	})
+}
+
+func planDocs[T document](p *planner, k docKind[T], list string, ds []T, there map[taskName]T, check func(d T, secrets bool) error) error {
+	for i, d := range ds {
+		h := k.head(&d)
+		key := taskName{*h.namespace, *h.name}
+		old, exists := there[key]
+		fresh, hidden := compared(p.o, d, k.shown)
+		if exists {
+			fresh = k.keep(fresh, old)
+		}
+		judged := fresh
+		if len(hidden) > 0 {
+			judged = d
+		}
+		err := k.validate(judged, p.now)
+		if err == nil && check != nil {
+			err = check(judged, len(hidden) > 0)
+		}
+		if err != nil {
+			return under(list+"["+strconv.Itoa(i)+"]", err)
+		}
+		ch := changed(k.noun, key.Namespace, key.Name, !exists, k.shown(old), k.shown(fresh))
+		if exists {
+			ch = withSecrets(ch, differences(k.written(old), k.written(fresh)), hidden)
+		}
+		p.changes = append(p.changes, ch)
+	}
+	return nil
+}
+
+// checkRule looks for what an alert rule names.
+func (p *planner) checkRule(rule belfry.AlertRule) error {
+	by := fmt.Sprintf("alert rule %q", rule.Name)
+	for i, name := range rule.Channels {
+		p.use("channel", rule.Namespace, name, by)
+		if p.channels[taskName{rule.Namespace, name}] {
+			continue
+		}
+		if _, err := channels.read(p.ctx, p.tx, rule.Namespace, name, ""); belfry.CodeOf(err) == belfry.NotFound {
+			return belfry.InvalidField(fmt.Sprintf("channels[%d]", i), name, "is not a channel in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		} else if err != nil {
+			return err
+		}
+		p.channels[taskName{rule.Namespace, name}] = true
+	}
+	for i, name := range rule.Quiet {
+		p.use("calendar", rule.Namespace, name, by)
+		if _, there := p.calendars[taskName{rule.Namespace, name}]; !there {
+			return belfry.InvalidField(fmt.Sprintf("quiet[%d]", i), name, "is not a calendar in namespace "+rule.Namespace, "create it first, or apply both in one file")
+		}
+	}
+	return nil
+}
+
+// planPrune adds what the manifest does not name, in the order in which it is
+// deleted.
+func (p *planner) planPrune() error {
+	named := map[string]bool{}
+	for _, ch := range p.changes {
+		named[ch.Noun+"/"+ch.Namespace+"/"+ch.Name] = true
+	}
+	ns := p.o.Namespace
+	gone := func(noun string, names []string) error {
+		for _, name := range names {
+			if key := noun + "/" + ns + "/" + name; named[key] {
+				continue
+			} else if by := p.used[key]; by != "" {
+				return belfry.Errorf(belfry.Conflict, "%s refers to %s %q, which the manifest does not name", by, spoken(noun), name).
+					WithHint("name it in the manifest, or edit what refers to it")
+			}
+			p.changes = append(p.changes, belfry.Change{Action: belfry.ActionDelete, Noun: noun, Namespace: ns, Name: name})
+		}
+		return nil
+	}
+	list := func(query string) ([]string, error) { return collect(p.ctx, p.tx, scanString, query, ns) }
+	monitors, err := collect(p.ctx, p.tx, p.s.scanMonitor, `select `+monitorColumns+` from belfry.monitors m where m.namespace = $1 order by m.name`, ns)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, row := range childrenFirst(monitors) {
+		names = append(names, row.Name)
+	}
+	if err := gone("monitor", names); err != nil {
+		return err
+	}
+	for _, noun := range []string{"status_page", "window", "alert_rule", "channel"} {
+		names, err := list(`select name from belfry.documents where noun = '` + noun + `' and namespace = $1 order by name`)
+		if err == nil {
+			err = gone(noun, names)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if names, err = list(`select name from belfry.schedules where namespace = $1 and substr(name, 1, 8) <> 'monitor:' order by name`); err != nil {
+		return err
+	}
+	if err := gone("schedule", names); err != nil {
+		return err
+	}
+	tasks, err := collect(p.ctx, p.tx, p.s.scanTask, `select `+taskColumns+` from belfry.tasks where namespace = $1 order by name`, ns)
+	if err != nil {
+		return err
+	}
+	names = nil
+	for _, i := range slices.Backward(membersFirst(tasks)) { // cycles before their members
+		if _, owned := belfry.OwnerOf(tasks[i].Name); !owned && !ours(tasks[i].Name) {
+			names = append(names, tasks[i].Name)
+		}
+	}
+	if err := gone("task", names); err != nil {
+		return err
+	}
+	if names, err = list(`select name from belfry.calendars where namespace = $1 order by name`); err != nil {
+		return err
+	}
+	return gone("calendar", names)
+}

@@ -1,0 +1,875 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC; 0 stands for none. belfry. stands for the schema that
+-- the store was opened with.
+
+-- The schema
+
+-- One row: the oldest schema version that a program must know to use this
+-- database. Each transaction that writes reads it first and so holds a lock on the
+-- table until it ends. A migration that older programs would not survive begins
+-- with truncate and a new row: truncate waits for all that have read the old row,
+-- and whoever reads later finds the new one, or, by an older snapshot, none.
+create table belfry.schema_floor (
+	version bigint not null
+);
+
+insert into belfry.schema_floor (version) values (1);
+
+-- Ids
+
+-- Ids of jobs, numbers of leases, ids of definitions. Writer: the store, when it draws ids.
+create sequence belfry.ids_job;
+create sequence belfry.ids_lease;
+create sequence belfry.ids_definition;
+
+-- Definitions
+
+-- Queues. Writers: Prepare (the first ones), SaveQueue, EnsureQueues, Apply, pause and resume.
+create table belfry.queues (
+	name          text primary key,
+	description   text not null default '',
+	priority      integer not null default 0,
+	concurrency   integer not null,
+	global_limit  integer not null default 0,
+	paused_at     bigint not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    bigint not null,
+	updated_at    bigint not null
+);
+
+-- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of
+-- a worker.
+create table belfry.tasks (
+	id         bigint primary key,
+	namespace  text not null,
+	name       text not null,
+	kind       text not null,
+	queue      text not null,
+	tags       text not null default '',
+	generation bigint not null,
+	doc        text not null, -- the task as JSON, without its history
+	created_at bigint not null,
+	updated_at bigint not null,
+	-- The artifact that a task runs, or nothing.
+	artifact   text not null default '',
+	demand     bigint not null default 0, -- 0: any worker will do
+	unique (namespace, name)
+);
+
+create index tasks_queue on belfry.tasks (queue);
+create index tasks_artifact on belfry.tasks (namespace, artifact) where artifact <> '';
+create index tasks_demand on belfry.tasks (demand) where demand > 0;
+
+-- What tasks need of a worker beyond its kind, each demand once. Writers: saves of tasks;
+-- housekeeping removes what is idle.
+create table belfry.demands (
+	id      bigint primary key,
+	text    text not null unique, -- the demand in one line
+	doc     text not null,         -- as JSON
+	-- Since when no task and no job needs it; 0: one does, or nobody has looked.
+	idle_at bigint not null default 0
+);
+
+-- Schedules: when a task runs. Writers: saves of schedules; FireDue and settling move next_at,
+-- high_water, finish_at and runs.
+create table belfry.schedules (
+	id            bigint primary key,
+	namespace     text not null,
+	name          text not null,
+	task_id       bigint not null,
+	doc           text not null, -- the schedule as JSON, without its state
+	state         text not null,
+	generation    bigint not null,
+	next_at       bigint not null, -- 0: nothing to do by itself
+	high_water    bigint not null,
+	finish_at     bigint not null,
+	runs          bigint not null,
+	paused_at     bigint not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    bigint not null,
+	updated_at    bigint not null,
+	unique (namespace, name)
+);
+
+create index schedules_due on belfry.schedules (next_at) where next_at > 0;
+-- The schedules of a task, in the order of a list.
+create index schedules_of_task on belfry.schedules (task_id, name);
+-- Those that do not run. Most do, and have no entry: what fires writes nothing here.
+create index schedules_resting on belfry.schedules (state, namespace, name) where state <> 'active';
+
+-- Times that schedules leave out or keep to. Writers: saves of calendars.
+create table belfry.calendars (
+	id         bigint primary key,
+	namespace  text not null,
+	name       text not null,
+	generation bigint not null,
+	doc        text not null, -- the calendar as JSON, without its history
+	created_at bigint not null,
+	updated_at bigint not null,
+	unique (namespace, name)
+);
+
+-- Runs of a schedule for times that have passed. Writers: requests for one, and the engine, which
+-- advances it.
+create table belfry.backfills (
+	id          bigint primary key,
+	namespace   text not null,
+	schedule_id bigint not null,
+	doc         text not null, -- the backfill as JSON, without its state
+	state       text not null,
+	done        bigint not null default 0,
+	made        bigint not null default 0,
+	left_out    bigint not null default 0,
+	created_at  bigint not null,
+	created_by  text not null,
+	ended_at    bigint not null default 0
+);
+
+create index backfills_active on belfry.backfills (id) where state = 'active';
+create unique index backfills_one on belfry.backfills (schedule_id) where state in ('active', 'paused');
+
+-- Definitions that are few and read as a whole: channels, alert rules, maintenance windows, status
+-- pages. Writers: saves of them.
+create table belfry.documents (
+	id         bigint primary key,
+	noun       text not null,
+	namespace  text not null,
+	name       text not null,
+	generation bigint not null,
+	doc        text not null, -- as JSON, without its history
+	created_at bigint not null,
+	updated_at bigint not null,
+	unique (noun, namespace, name)
+);
+
+-- Sealed values for tasks. Writers: saves of secrets, and the change of a seal key.
+create table belfry.secrets (
+	namespace  text not null,
+	name       text not null,
+	key_name   text not null, -- of the key that it is sealed with
+	sealed     text not null,
+	created_at bigint not null,
+	updated_at bigint not null,
+	updated_by text not null,
+	primary key (namespace, name)
+);
+
+-- Jobs that have not ended, and their leases
+
+-- Jobs that have not ended. A job that ends moves to jobs_done, so what is looked at every time
+-- stays small. Writers: Enqueue, FireDue, Promote, settling. A claim does not touch the row.
+create table belfry.jobs (
+	id           bigint primary key,
+	namespace    text not null,
+	task_id      bigint not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null default '',
+	note         text not null default '',
+	error        text not null default '',
+	input        text,
+	tags         text not null default '',
+	origin       text not null,
+	schedule     text not null default '',
+	schedule_id  bigint not null default 0,
+	generation   bigint not null default 0,
+	nominal      bigint not null default 0,
+	due_at       bigint not null,
+	ready_at     bigint not null default 0, -- since when it may be claimed; 0: not yet
+	created_at   bigint not null,
+	attempt      integer not null default 0,
+	failures     integer not null default 0,
+	snoozes      integer not null default 0,
+	max_attempts integer not null,
+	timeout      bigint not null,
+	lease        bigint not null default 0, -- the last that ended
+	active_key   text,
+	idem_key     text not null default '',
+	demand       bigint not null default 0, -- of its task
+	-- Attempts that the machine spoiled, and that count apart from failures.
+	infra        bigint not null default 0,
+	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
+	-- kind, handler, namespace and demand. A claim seeks the lanes that its session can
+	-- run, and steps over nothing that it cannot.
+	lane         text collate "C" not null generated always as (
+		queue || chr(31) || kind || chr(31) || case when kind = 'func' then task else '' end || chr(31) || namespace || chr(31) || demand::text
+	) stored
+);
+
+create index jobs_ready on belfry.jobs (queue, priority desc, ready_at, id) where state = 'ready';
+create index jobs_scheduled on belfry.jobs (due_at) where state = 'scheduled';
+create index jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
+create unique index jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
+create index jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
+-- Jobs that wait for an upload.
+create index jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
+create index jobs_demand on belfry.jobs (demand) where demand > 0;
+create index jobs_lanes on belfry.jobs (lane, priority desc, ready_at, id) where state = 'ready';
+
+-- Idempotency keys that were used, until they expire. Writers: Enqueue; housekeeping removes the
+-- expired.
+create table belfry.job_keys (
+	namespace  text not null,
+	name       text not null,
+	job_id     bigint not null,
+	expires_at bigint not null,
+	-- What was asked for under the key: another request with it is refused.
+	asked      text not null default '',
+	primary key (namespace, name)
+);
+
+create index job_keys_expiry on belfry.job_keys (expires_at);
+
+-- Jobs that were made from finished ones. Writer: Rerun.
+create table belfry.reruns (
+	job_id bigint primary key,
+	of_id  bigint not null,
+	at     bigint not null
+);
+
+create index reruns_of on belfry.reruns (of_id);
+
+-- Lives of workers. Writers: OpenSession, Renew, CloseSession; ReleaseLost ends those of lost
+-- workers.
+create table belfry.sessions (
+	id         text primary key,
+	name       text not null,
+	namespace  text not null,
+	doc        text not null, -- the worker's own words as JSON
+	ttl        bigint not null,
+	started_at bigint not null,
+	renewed_at bigint not null,
+	expires_at bigint not null,
+	ended_at   bigint not null default 0,
+	lost       bigint not null default 0,
+	drain      bigint not null default 0,
+	settled    bigint not null default 0, -- ended, and nothing is leased to it any more
+	-- The worker reaches the database through nodes alone.
+	remote     bigint not null default 0,
+	-- The token that opened a session; 0: a node's own, which no token acts on.
+	token      bigint not null default 0
+);
+
+create index sessions_living on belfry.sessions (expires_at) where ended_at = 0;
+create index sessions_unsettled on belfry.sessions (id) where ended_at > 0 and settled = 0;
+
+-- Leases: a row per job that runs, so that a claim need not touch the row of the job. A job runs
+-- if and only if it has one here or in packs. A row leaves together with a change of its job's
+-- row, and never alone. Writers: Claim and settling.
+create table belfry.leases (
+	job_id      bigint primary key,
+	number      bigint not null,
+	session     text not null,
+	slot_of     text, -- the queue, if it had a limit over all workers at the claim
+	claimed_at  bigint not null,
+	deadline_at bigint not null,
+	cancel_at   bigint not null default 0,
+	cancel_note text not null default '',
+	-- Number of an attempt's last own heartbeat; null: none came.
+	beat        bigint,
+	-- 1: given to a worker beyond its free slots, and the worker has not yet said
+	-- that the job has begun. Of a pack it says that of all its leases.
+	ahead       bigint not null default 0
+);
+
+create index leases_session on belfry.leases (session, number);
+create index leases_slot on belfry.leases (slot_of) where slot_of is not null;
+
+-- The leases of one claim in one row. A pack lasts while nothing but success comes to its jobs:
+-- for whatever else is to happen to one of them it is taken apart, and all that still run have a
+-- row of leases each. So a job of the list runs or has succeeded, and its row of jobs says which:
+-- it is there, or not. Writers: Claim and settling.
+create table belfry.packs (
+	number     bigint primary key, -- of all its leases
+	session    text not null,
+	claimed_at bigint not null,
+	first_job  bigint not null,
+	last_job   bigint not null,
+	living     bigint not null, -- how many still run; the row goes with the last
+	jobs       bigint[] not null, -- all it began with, ascending
+	ahead      bigint not null default 0
+);
+
+create index packs_session on belfry.packs (session);
+create index packs_reach on belfry.packs (last_job);
+create index packs_claimed on belfry.packs (claimed_at);
+
+-- Jobs that a broker rings for. A ticket is good for one claim of its job, after the lease that it
+-- names as the last one that ended. Writer: the bell of a broker.
+create table belfry.tickets (
+	job_id      bigint primary key,
+	lease       bigint not null,
+	secret_hash text not null,
+	queue       text not null,
+	rings       bigint not null,
+	next_at     bigint not null -- when to ring again, if nobody came
+);
+
+create index tickets_queue on belfry.tickets (queue, next_at);
+create index tickets_next on belfry.tickets (next_at);
+
+-- When nodes could hear workers that reach the database through them. Each life of a node has a
+-- row. Writer: each node its own.
+create table belfry.listening (
+	node  text primary key,
+	since bigint not null, -- without a gap
+	until bigint not null
+);
+
+-- One row: how often the clock that decides was found set and followed, when it was last looked
+-- at, and by how much it was followed, in all and the last time. Writer: FollowClock.
+create table belfry.clock (
+	shifts  bigint not null,
+	seen_at bigint not null,
+	-- By how much the clock was followed in all, and the last of these steps, by the
+	-- clock as it was from then on: in microseconds.
+	total   bigint not null default 0,
+	set_at  bigint not null default 0,
+	set_by  bigint not null default 0
+);
+
+insert into belfry.clock (shifts, seen_at) values (0, 0);
+
+-- What is packed as rows of leases. A minute is what a deadline allows beyond
+-- the timeout.
+create view belfry.packed as
+	select j.id as job_id, p.number, p.session, null::text as slot_of, p.claimed_at, p.claimed_at + j.timeout + 60000000 as deadline_at,
+		0::bigint as cancel_at, ''::text as cancel_note, null::bigint as beat, p.ahead
+	from belfry.packs p
+	cross join lateral unnest(p.jobs) as u (id)
+	join belfry.jobs j on j.id = u.id;
+
+-- All leases, in whichever form.
+create view belfry.running as
+	select job_id, number, session, slot_of, claimed_at, deadline_at, cancel_at, cancel_note, beat, ahead from belfry.leases
+	union all
+	select job_id, number, session, slot_of, claimed_at, deadline_at, cancel_at, cancel_note, beat, ahead from belfry.packed;
+
+-- Jobs that have not ended, with what their leases add; job_id is null of those
+-- that have none. A pack is looked into for what lies in its reach, which for a
+-- list is cheaper than to take all packs apart.
+create view belfry.live as
+	select belfry.jobs.*, case when p.number is null then l.job_id else belfry.jobs.id end as job_id, coalesce(l.number, p.number) as number,
+		coalesce(l.session, p.session) as session, coalesce(l.claimed_at, p.claimed_at) as claimed_at,
+		coalesce(l.deadline_at, p.claimed_at + belfry.jobs.timeout + 60000000) as deadline_at, coalesce(l.cancel_at, 0) as cancel_at,
+		coalesce(l.cancel_note, '') as cancel_note, coalesce(l.ahead, p.ahead) as ahead
+	from belfry.jobs
+	left join belfry.leases l on l.job_id = belfry.jobs.id
+	left join belfry.packs p on p.last_job >= belfry.jobs.id and p.first_job <= belfry.jobs.id and belfry.jobs.id = any (p.jobs);
+
+-- Those of some jobs that nobody has leased. The caller holds the locks on
+-- their rows. Being volatile, it looks at what was committed by now, which the
+-- caller's statement, begun before it got the locks, does not.
+-- +goose StatementBegin
+create function belfry.unleased(ids bigint[]) returns setof bigint language plpgsql volatile as $$
+declare
+	low bigint;
+	high bigint;
+begin
+	select min(id), max(id) into low, high from unnest(ids) as t (id);
+	if exists (select from belfry.leases l where l.job_id between low and high)
+		or exists (select from belfry.packs p where p.last_job >= low and p.first_job <= high) then
+		return query
+			select t.id
+			from unnest(ids) as t (id)
+			where (select l.number from belfry.leases l where l.job_id = t.id) is null
+				and t.id not in (select unnest(p.jobs) from belfry.packs p where p.last_job >= low and p.first_job <= high);
+	else
+		return query select t.id from unnest(ids) as t (id);
+	end if;
+end
+$$;
+-- +goose StatementEnd
+
+-- History
+
+-- Nominal times of schedules and what was decided for each: a job, or a reason why not. Writers:
+-- FireDue, backfills, withdrawals.
+create table belfry.occurrences (
+	schedule_id bigint not null,
+	nominal     bigint not null,
+	until       bigint not null default 0,
+	count       integer not null default 1,
+	decision    text not null,
+	reason      text not null default '',
+	note        text not null default '',
+	job_id      bigint not null default 0,
+	due_at      bigint not null,
+	decided_at  bigint not null
+) partition by range (nominal);
+
+create unique index occurrences_identity on belfry.occurrences (schedule_id, nominal);
+create index occurrences_buffered on belfry.occurrences (schedule_id, nominal) where decision = 'buffered';
+-- Costs something only where a nominal time is skipped.
+create index occurrences_skipped on belfry.occurrences (decided_at) where decision = 'skipped';
+
+-- Jobs that have ended, each with the attempt that ended it. Writers: settling; a retry by hand
+-- takes a row back to jobs.
+create table belfry.jobs_done (
+	id           bigint not null,
+	namespace    text not null,
+	task_id      bigint not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null,
+	note         text not null,
+	error        text not null,
+	input        text,
+	tags         text not null,
+	origin       text not null,
+	schedule     text not null,
+	schedule_id  bigint not null,
+	generation   bigint not null,
+	nominal      bigint not null,
+	due_at       bigint not null,
+	created_at   bigint not null,
+	claimed_at   bigint not null,
+	cancel_at    bigint not null,
+	attempt      integer not null,
+	failures     integer not null,
+	snoozes      integer not null,
+	max_attempts integer not null,
+	timeout      bigint not null,
+	lease        bigint not null,
+	session      text not null,
+	active_key   text,
+	idem_key     text not null,
+	finished_at  bigint not null,
+	output       text,
+	-- The attempt that ended the job, if one did: outcome is empty otherwise.
+	outcome      text not null default '',
+	worker       text not null default '',
+	started_at   bigint not null default 0,
+	exit_code    integer,
+	signal       text not null default '',
+	log_cut      bigint not null default 0,
+	infra        bigint not null default 0
+) partition by range (finished_at);
+
+create index jobs_done_id on belfry.jobs_done (id);
+create index jobs_done_finished on belfry.jobs_done (finished_at);
+create index jobs_done_task on belfry.jobs_done (task, id);
+create index jobs_done_schedule on belfry.jobs_done (schedule_id, id) where schedule_id > 0;
+create index jobs_done_failed on belfry.jobs_done (id) where state = 'failed';
+
+-- Attempts that did not end their job. The last one is in jobs_done. Writer: settling.
+create table belfry.attempts (
+	job_id     bigint not null,
+	number     integer not null,
+	lease      bigint not null,
+	session    text not null,
+	worker     text not null,
+	claimed_at bigint not null,
+	started_at bigint not null,
+	ended_at   bigint not null,
+	outcome    text not null,
+	error      text not null,
+	exit_code  integer,
+	signal     text not null,
+	log_cut    bigint not null
+) partition by range (ended_at);
+
+create index attempts_job on belfry.attempts (job_id);
+
+-- What an attempt says of itself beyond its end. Only programs have a row. Writers: settling and
+-- the reports of attempts.
+create table belfry.attempt_details (
+	seq    bigint generated always as identity primary key,
+	job_id bigint not null,
+	lease  bigint not null,
+	at     bigint not null,
+	doc    text,                     -- how it was kept apart, as JSON
+	finish text not null default '', -- digest of the report that settled it, if it reported by itself
+	state  text not null default ''  -- what that made of the job
+);
+
+create unique index attempt_details_attempt on belfry.attempt_details (job_id, lease);
+create index attempt_details_at on belfry.attempt_details (at);
+
+-- Pieces of what attempts write. Writer: Append, under the lease.
+create table belfry.logs (
+	job_id  bigint not null,
+	lease   bigint not null,
+	attempt integer not null,
+	seq     bigint not null,
+	stream  text not null,
+	at      bigint not null,
+	text    text not null
+) partition by range (at);
+
+create index logs_job on belfry.logs (job_id, lease, seq);
+
+-- Files that attempts leave. The bytes are elsewhere, by their digest. Writers: the attempts,
+-- under their lease.
+create table belfry.outputs (
+	seq       bigint generated always as identity primary key,
+	job_id    bigint not null,
+	lease     bigint not null,
+	name      text not null,
+	size      bigint not null,
+	sha256    text not null,
+	at        bigint not null,
+	confirmed bigint not null default 0, -- the report of its attempt names it, and its bytes were there
+	-- Bytes belong to the namespace that sent them.
+	namespace text not null default ''
+);
+
+create unique index outputs_attempt on belfry.outputs (job_id, lease, name);
+create index outputs_digest on belfry.outputs (sha256);
+create index outputs_at on belfry.outputs (at);
+create index outputs_open on belfry.outputs (at) where confirmed = 0;
+
+-- Cycles
+
+-- Cycles under way: all that is needed to go on. A row leaves with the end of its cycle. Writers:
+-- the engine and settling.
+create table belfry.cycle_runs (
+	job_id         bigint primary key,
+	task_id        bigint not null,
+	member_job     bigint not null default 0, -- the job of the member that runs
+	waits_for_task bigint not null default 0, -- the member that another cycle runs now
+	doc            text not null
+);
+
+create index cycle_runs_task on belfry.cycle_runs (task_id);
+create index cycle_runs_member on belfry.cycle_runs (member_job) where member_job > 0;
+create index cycle_runs_waiting on belfry.cycle_runs (waits_for_task) where waits_for_task > 0;
+
+-- When members last succeeded, in whatever cycle. Kept for ever. The transaction that advances
+-- cycles locks the row of task 0. Writers: the engine, settling, and a reset of timing.
+create table belfry.member_timing (
+	task_id      bigint primary key,
+	started_at   bigint not null default 0,
+	cycle_at     bigint not null default 0, -- of the cycle in which that was
+	succeeded_at bigint not null default 0,
+	running_job  bigint not null default 0,
+	turn_at      bigint not null default 0 -- of the run under way
+);
+
+insert into belfry.member_timing (task_id) values (0);
+
+-- Programs
+
+-- Programs that were, or are to be, uploaded. The bytes are elsewhere, by their digest; a row is a
+-- namespace's right to them, and keeps them from being collected. Writers: uploads; housekeeping
+-- removes what nothing needs.
+create table belfry.artifacts (
+	namespace  text not null,
+	sha256     text not null,
+	size       bigint not null,
+	created_at bigint not null,
+	posted_at  bigint not null default 0, -- when its bytes were there and had been compared
+	posted_by  text not null default '',
+	freed_at   bigint not null default 0, -- when a task last let go of it
+	primary key (namespace, sha256)
+);
+
+create index artifacts_digest on belfry.artifacts (sha256);
+
+-- Bytes that are being removed: uploads that need them wait. Writer: the collection of garbage.
+create table belfry.artifact_removals (
+	name     text primary key, -- namespace/digest
+	begun_at bigint not null
+);
+
+-- Keys that sign the tokens of attempts. Writer: the first node that needs one.
+create table belfry.signing_keys (
+	id         text primary key,
+	sealed     text not null, -- the seed, and how it is kept
+	created_at bigint not null
+);
+
+-- Monitors
+
+-- Checks with a schedule and a verdict. Writers: saves of monitors; settling of checks, heartbeats
+-- and the passing of time move status, state and wake_at.
+create table belfry.monitors (
+	id          bigint primary key,
+	namespace   text not null,
+	name        text not null,
+	kind        text not null,
+	tags        text not null default '',
+	generation  bigint not null,
+	doc         text not null,              -- the monitor as JSON, without its state
+	schedule_id bigint not null default 0, -- 0: a heartbeat
+	beat_key    text,                       -- of a heartbeat's URL
+	status      text not null,
+	state       text not null,              -- as JSON
+	wake_at     bigint not null default 0, -- when time alone changes something; 0: never
+	created_at  bigint not null,
+	updated_at  bigint not null,
+	unique (namespace, name)
+);
+
+create unique index monitors_schedule on belfry.monitors (schedule_id) where schedule_id > 0;
+create unique index monitors_beat on belfry.monitors (beat_key) where beat_key is not null;
+create index monitors_wake on belfry.monitors (wake_at) where wake_at > 0;
+
+-- What checks saw, an hour after the other, so that one hour is rolled up without a look at
+-- others, and old hours leave from the front. What was as it should be has no detail. Writer:
+-- settling of checks.
+create table belfry.results (
+	hour        bigint not null, -- of at, since 1970
+	monitor_id  bigint not null,
+	at          bigint not null,
+	outcome     text not null,
+	code        text not null default '',
+	latency     bigint not null default 0,
+	dns         bigint not null default 0,
+	connect     bigint not null default 0,
+	tls         bigint not null default 0,
+	first_byte  bigint not null default 0,
+	transfer    bigint not null default 0,
+	queue_delay bigint not null default 0,
+	status      bigint not null default 0,
+	starved     bigint not null default 0,
+	job_id      bigint not null default 0,
+	detail      text,
+	primary key (hour, monitor_id, at)
+);
+
+-- Hours and days of results. Days stay for ever. Writer: RollUp.
+create table belfry.rollups (
+	monitor_id bigint not null,
+	span       bigint not null, -- seconds: 3600 or 86400
+	at         bigint not null,
+	ok         bigint not null,
+	degraded   bigint not null,
+	fail       bigint not null,
+	error      bigint not null,
+	total      bigint not null, -- of latencies, microseconds
+	least      bigint not null,
+	most       bigint not null,
+	latency    text not null,    -- a histogram in base64
+	primary key (monitor_id, span, at)
+);
+
+create index rollups_span on belfry.rollups (span, at);
+
+-- One row: how far results were rolled up. Writer: RollUp.
+create table belfry.rolled (
+	hour bigint not null, -- the next to be rolled up; 0: none was
+	day  bigint not null
+);
+
+insert into belfry.rolled (hour, day) values (0, 0);
+
+-- The timeline of a monitor: what held from an instant on. Kept for ever. Writer: settling of
+-- checks.
+create table belfry.spans (
+	monitor_id bigint not null,
+	at         bigint not null,
+	state      text not null,
+	cause      text not null default '',
+	primary key (monitor_id, at)
+);
+
+-- Outages of monitors. Writer: settling of checks.
+create table belfry.incidents (
+	id         bigint generated always as identity primary key,
+	namespace  text not null,
+	monitor_id bigint not null,
+	monitor    text not null,
+	started_at bigint not null,
+	ended_at   bigint not null default 0,
+	ended_by   text not null default '',
+	doc        text not null
+);
+
+create index incidents_monitor on belfry.incidents (monitor_id, id);
+create index incidents_open on belfry.incidents (id) where ended_at = 0;
+
+-- Versions of watched pages. Writer: settling of checks.
+create table belfry.page_versions (
+	monitor_id bigint not null,
+	seq        bigint not null,
+	digest     text not null,
+	at         bigint not null,
+	doc        text not null,
+	primary key (monitor_id, seq)
+);
+
+-- Their texts, each once. Writer: settling of checks.
+create table belfry.page_texts (
+	monitor_id bigint not null,
+	digest     text not null,
+	text       bytea not null, -- compressed
+	primary key (monitor_id, digest)
+);
+
+-- Notifications to send: written with what happened, in one transaction. Writers: settling; the
+-- sender moves state, due_at and taken_until.
+create table belfry.alerts (
+	id          bigint generated always as identity primary key,
+	namespace   text not null,
+	channel     text not null,
+	rule        text not null,
+	type        text not null,
+	monitor_id  bigint not null default 0,
+	incident_id bigint not null default 0,
+	notice      text not null,
+	state       text not null,
+	reason      text not null default '',
+	created_at  bigint not null,
+	due_at      bigint not null,
+	taken_until bigint not null default 0, -- a node is telling it
+	ended_at    bigint not null default 0,
+	tries       bigint not null default 0,
+	message     text not null default ''
+);
+
+create index alerts_pending on belfry.alerts (due_at) where state = 'pending';
+create index alerts_channel on belfry.alerts (namespace, channel, id) where state = 'pending';
+create index alerts_incident on belfry.alerts (incident_id, channel) where incident_id > 0;
+
+-- Attempts to send. Writer: the sender.
+create table belfry.alert_tries (
+	id        bigint generated always as identity primary key,
+	namespace text not null,
+	channel   text not null,
+	message   text not null,
+	at        bigint not null,
+	took      bigint not null,
+	alerts    bigint not null,
+	error     text not null,
+	final     bigint not null
+);
+
+create index alert_tries_message on belfry.alert_tries (message);
+
+-- Access
+
+-- Rights of programs and people, by the hash of their secret. Writers: CreateToken, RevokeToken,
+-- and joins of machines; use of a token moves last_used_at.
+create table belfry.tokens (
+	id           bigint primary key,
+	name         text not null,
+	namespace    text not null,
+	scopes       text not null,
+	hash         text not null unique,
+	expires_at   bigint not null,
+	created_at   bigint not null,
+	created_by   text not null,
+	last_used_at bigint not null default 0,
+	revoked_at   bigint not null default 0,
+	-- Labels that workers get by the token that they use, as JSON.
+	labels       text not null default 'null'
+);
+
+-- Rights to get tokens for workers. Writers: the transitions that create and revoke them, and
+-- joins of machines.
+create table belfry.join_tokens (
+	id           bigint primary key,
+	name         text not null,
+	namespace    text not null,
+	labels       text not null, -- as JSON
+	hash         text not null unique,
+	uses         bigint not null, -- how many machines may join
+	used         bigint not null default 0,
+	expires_at   bigint not null,
+	created_at   bigint not null,
+	created_by   text not null,
+	last_used_at bigint not null default 0,
+	revoked_at   bigint not null default 0
+);
+
+-- People who are signed in to the pages. Writer: the console.
+create table belfry.web_sessions (
+	hash       text primary key, -- of the key in the cookie
+	sealed     bytea not null, -- the token's secret, which only that key opens
+	created_at bigint not null,
+	seen_at    bigint not null,
+	expires_at bigint not null
+);
+
+create index web_sessions_end on belfry.web_sessions (expires_at);
+
+-- Changes by people and programs, with actor, time, and state before and after. Writer: each
+-- transition that changes a definition or acts on a job.
+create table belfry.audit (
+	seq       bigint generated always as identity primary key,
+	at        bigint not null,
+	namespace text not null,
+	actor     text not null,
+	action    text not null,
+	noun      text not null,
+	name      text not null,
+	note      text not null,
+	before    text,
+	after     text
+);
+
+create index audit_thing on belfry.audit (noun, name, seq);
+create index audit_at on belfry.audit (at);
+create index audit_actor on belfry.audit (actor, seq);
+
+-- Rates and counts
+
+-- Finished jobs by minute, for rates of the last hours. Kept for two days. Writer: RollUp.
+create table belfry.job_minutes (
+	minute    bigint not null, -- since 1970
+	namespace text not null,
+	queue     text not null,
+	ok        bigint not null,
+	failed    bigint not null,
+	canceled  bigint not null,
+	skipped   bigint not null,
+	ran       bigint not null, -- microseconds from claim to end, added up
+	started   bigint not null, -- jobs that were claimed
+	lag       bigint not null, -- microseconds from due to claim, added up
+	lag_most  bigint not null,
+	primary key (minute, namespace, queue)
+);
+
+-- What became of a schedule's runs, by day in UTC. Outlives the jobs. In the order of days, so
+-- that what is written lies together. Writer: RollUp.
+create table belfry.schedule_days (
+	day         bigint not null, -- since 1970
+	schedule_id bigint not null,
+	ok          bigint not null,
+	failed      bigint not null,
+	canceled    bigint not null,
+	skipped     bigint not null, -- nominal times without a run too
+	ran         bigint not null, -- microseconds from claim to end, added up
+	primary key (day, schedule_id)
+);
+
+-- One row: how far finished jobs were rolled up. Writer: RollUp.
+create table belfry.rolled_jobs (
+	minute bigint not null, -- the next; 0: none was
+	after  bigint not null  -- and of it, up to which schedule
+);
+
+insert into belfry.rolled_jobs (minute, after) values (0, 0);
+
+-- Storage
+
+-- History lies in partitions of a day, which leave by drop. What falls into no day that was
+-- prepared goes to the rest.
+create table belfry.occurrences_rest partition of belfry.occurrences default;
+create table belfry.jobs_done_rest partition of belfry.jobs_done default;
+create table belfry.attempts_rest partition of belfry.attempts default;
+create table belfry.logs_rest partition of belfry.logs default;
+
+-- Rows of jobs, leases and packs live for seconds: vacuum by number and not by share, and fast.
+-- Without any limit it would take a core for nothing while a long transaction keeps what is dead
+-- from being removed.
+alter table belfry.jobs set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 2, autovacuum_vacuum_cost_limit = 2000);
+alter table belfry.leases set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 2, autovacuum_vacuum_cost_limit = 2000);
+alter table belfry.sessions set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+alter table belfry.schedules set (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+alter table belfry.monitors set (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
+alter table belfry.results set (autovacuum_vacuum_insert_scale_factor = 0.1);
+alter table belfry.packs set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000, autovacuum_vacuum_cost_delay = 2, autovacuum_vacuum_cost_limit = 2000);
+
+-- A list lies beside its row, and as it is: the count of a pack changes often, the list never.
+alter table belfry.packs alter column jobs set storage external;

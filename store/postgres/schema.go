@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// schema is the name of the schema that has the tables. Texts of SQL name
+// the default one, see [store.Home].
+type schema string
+
+// homeSchema is the schema that the texts name as they stand.
+const homeSchema schema = "belfry"
+
+// fitSchema has no name that needs quotes, and leaves room in the names of
+// partitions, locks and channels, which have 63 bytes.
+var fitSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
+
+func schemaOf(name string) (schema, error) {
+	s := cmp.Or(name, string(homeSchema))
+	if !fitSchema.MatchString(s) || strings.HasPrefix(s, "pg_") || s == "information_schema" {
+		return "", belfry.InvalidField("schema", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or pg_", "belfry")
+	}
+	return schema(s), nil
+}
+
+// sql gives a text of SQL the names of this schema.
+func (s schema) sql(query string) string {
+	if s == homeSchema {
+		return query
+	}
+	return strings.ReplaceAll(query, store.Home, string(s)+".")
+}
+
+// of is the full name of a table.
+func (s schema) of(table string) string { return string(s) + "." + table }
+
+// makeSchema makes the schema where it is missing. It looks first: to make one
+// needs a right on the database even where it is there.
+func (db *DB) makeSchema(ctx context.Context) error {
+	var there, reserved bool
+	err := db.pool.QueryRow(ctx, `
+		select to_regnamespace($1) is not null, exists (select from pg_get_keywords() where word = $1 and catcode in ('R', 'T'))`, string(db.schema)).Scan(&there, &reserved)
+	if err != nil {
+		return err
+	}
+	if reserved {
+		return belfry.InvalidField("schema", string(db.schema), "must not be a reserved word of SQL", "belfry")
+	}
+	if there {
+		return nil
+	}
+	_, err = db.pool.Exec(ctx, "create schema if not exists "+string(db.schema))
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "42P06") { // another node has made it meanwhile
+		return nil
+	}
+	return err
+}
+
+// migrate takes a lock in a table, which unlike a session lock works behind a
+// pooler, and only when there is something to do.
+func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
+	if dry {
+		var there bool
+		err := db.pool.QueryRow(ctx, "select to_regclass($1) is not null", db.schema.of("migrations")).Scan(&there)
+		if err != nil || !there {
+			return 0, schemaKnown, err
+		}
+	} else if err := db.makeSchema(ctx); err != nil {
+		return 0, 0, err
+	}
+	std := stdlib.OpenDBFromPool(db.pool)
+	defer std.Close() //nolint:errcheck // the pool stays open
+	m := store.Migrations{Dialect: goose.DialectPostgres, Files: migrations(), Table: db.schema.of("migrations"), Name: db.schema.sql}
+	from, to, err = store.Migrate(ctx, std, m, true)
+	if err != nil || dry || from == to {
+		return from, to, err
+	}
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableName(db.schema.of("migrations_lock")),
+		lock.WithTableLockTimeout(100*time.Millisecond, 3000)) // five minutes in all, as it would wait by itself, 5 s at a time
+	if err != nil {
+		return 0, 0, fmt.Errorf("make the migration lock: %w", err)
+	}
+	return store.Migrate(ctx, std, m, false, goose.WithLocker(locker))
+}
+
+func migrations() fs.FS {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// schemaKnown is the number of the last migration.
+var schemaKnown = store.LastMigration(migrations())
+
+// Schema is the version that is there and the one known. Without a floor, which
+// is so while one is being raised for who reads an older snapshot, it is the
+// version itself.
+func (db *DB) Schema(ctx context.Context) (belfry.Schema, error) {
+	schema := belfry.Schema{Known: schemaKnown}
+	err := db.pool.QueryRow(ctx, db.schema.sql(`
+		select version, coalesce((`+store.FloorSQL+`), version)
+		from (select coalesce(max(version_id), 0) as version from belfry.migrations) as last`)).Scan(&schema.Version, &schema.Floor)
+	return schema, translate(err)
+}
+
+// serves is nil if this program is not too old for the floor that a transaction
+// has read. The transaction holds a lock on the table until it ends, and until
+// then the floor cannot be raised.
+func serves(floor *int64) error {
+	known := schemaKnown
+	schema := belfry.Schema{Known: known, Floor: known + 1}
+	if floor != nil {
+		schema.Floor = *floor
+	}
+	if schema.Serves() {
+		return nil
+	}
+	return schema.Refuse(belfry.Unavailable)
+}
+
+// mayWrite is the same for a transaction that did not begin with [beginSQL].
+func (db *DB) mayWrite(ctx context.Context, tx pgx.Tx) error {
+	var floor *int64
+	if err := tx.QueryRow(ctx, db.schema.sql(`select max(version) from (`+store.FloorSQL+`) as floor`)).Scan(&floor); err != nil {
+		return fmt.Errorf("read the schema's floor: %w", err)
+	}
+	return serves(floor)
+}

@@ -1,0 +1,144 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store"
+	"github.com/belfry-run/belfry/store/postgres"
+)
+
+const (
+	newerSchema = "insert into belfry.migrations (version_id, is_applied) values (999, true)"
+	raisedFloor = "truncate belfry.schema_floor; insert into belfry.schema_floor (version) values (999)"
+)
+
+func wantOutdated(t *testing.T, what string, err error, code belfry.Code) {
+	t.Helper()
+	if !errors.Is(err, belfry.ErrOutdated) || belfry.CodeOf(err) != code {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func TestExpandedSchemaIsUsedByOlderPrograms(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	exec(t, dsn, newerSchema)
+	st := openAt(t, dsn, postgres.Options{})
+	if _, _, err := postgres.Migrate(t.Context(), dsn); err != nil {
+		t.Error(err)
+	}
+	if _, err := st.CreateTask(t.Context(), belfry.Task{Name: "t"}); err != nil {
+		t.Error(err)
+	}
+	h, err := st.Health(t.Context())
+	if err != nil || h.SchemaVersion != 999 || !h.Schema().Check().OK {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// Nothing of an older program is committed after the floor was raised: neither by
+// transitions, nor in transactions of its users, nor by its care for partitions.
+func TestRaisedFloorRefusesEveryWrite(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{})
+	session := worker(t, st, "t")
+	pool := st.DB().(*postgres.DB).Pool()
+	snapshot, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Rollback(context.Background())
+	if _, err := snapshot.Exec(t.Context(), "select 1 from belfry.jobs"); err != nil { // its view is from here on
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { ended <- st.Run(ctx) }()
+	waited := make(chan error, 1)
+	go func() {
+		_, err := st.Claim(ctx, belfry.ClaimRequest{Session: session, Want: map[string]int{"default": 1}, Wait: belfry.MaxClaimWait})
+		waited <- err
+	}()
+	nudged := st.Nudged(session)
+
+	exec(t, dsn, newerSchema, raisedFloor)
+
+	wantOutdated(t, "run", <-ended, belfry.Conflict)
+	wantOutdated(t, "a claim that waits", <-waited, belfry.Unavailable)
+	<-nudged // the worker renews and is told so
+	_, err = st.Renew(t.Context(), session, nil)
+	wantOutdated(t, "renew", err, belfry.Unavailable)
+
+	fresh, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+	wantOutdated(t, "open", err, belfry.Conflict)
+	wantCode(t, err, belfry.Conflict, "schema_version", "must be 999 or newer", "start the belfry that migrated")
+	if fresh != nil {
+		t.Error("it was opened all the same")
+	}
+	_, _, err = postgres.Migrate(t.Context(), dsn)
+	wantOutdated(t, "migrate", err, belfry.Conflict)
+
+	exec(t, dsn, "update belfry.migrations set version_id = 0 where version_id = 999") // and now one that nobody has told yet
+	for what, act := range map[string]func(st *store.Store) error{
+		"enqueue": func(st *store.Store) error {
+			_, err := st.Enqueue(t.Context(), []belfry.NewJob{{Task: "t"}})
+			return err
+		},
+		"fire":    func(st *store.Store) error { _, err := st.FireDue(t.Context()); return err },
+		"release": func(st *store.Store) error { _, err := st.ReleaseLost(t.Context()); return err },
+		"session": func(st *store.Store) error {
+			_, err := st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindCommand}, Queues: map[string]int{"default": 1}})
+			return err
+		},
+		"finish": func(st *store.Store) error {
+			_, err := st.Finish(t.Context(), session, []belfry.Finish{{Ref: belfry.Ref{JobID: 1, Lease: 1}, Outcome: belfry.OutcomeOK}})
+			return err
+		},
+		"partition": func(st *store.Store) error {
+			exec(t, dsn, "drop table belfry.logs_"+time.Now().UTC().AddDate(0, 0, 3).Format("20060102"))
+			_, err := st.DB().Prune(t.Context(), store.Keep{Age: time.Hour, Jobs: 1})
+			return err
+		},
+		"snapshot": func(st *store.Store) error {
+			_, err := st.EnqueueTx(t.Context(), snapshot, []belfry.NewJob{{Task: "t"}})
+			return err
+		},
+	} {
+		// Opened before, as far as the store can tell.
+		unaware := store.New(st.DB(), store.Options{})
+		wantOutdated(t, what, act(unaware), belfry.Unavailable)
+	}
+}
+
+// A migration that raises the floor waits for the transactions under way, so that
+// none of them commits after it.
+func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{})
+	err := st.DB().Write(t.Context(), func(store.Tx, store.Moment) error {
+		conn, err := pgx.Connect(t.Context(), dsn)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.Background())
+		if _, err := conn.Exec(t.Context(), "set lock_timeout = '100ms'; "+raisedFloor); err == nil {
+			t.Error("the floor was raised under a transition")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, dsn, raisedFloor)
+	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(store.Tx, store.Moment) error { return nil }), belfry.Unavailable)
+}

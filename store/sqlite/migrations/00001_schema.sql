@@ -1,0 +1,828 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC; 0 stands for none. belfry. stands for the prefix that
+-- the store was opened with.
+
+-- The schema
+
+-- One row: the oldest schema version that a program must know to use this file.
+create table belfry.schema_floor (
+	version integer not null
+);
+
+insert into belfry.schema_floor (version) values (1);
+
+-- Ids
+
+-- The last id of each kind that was given out. Writer: the store, when it draws ids.
+create table belfry.sequences (
+	name  text primary key,
+	value integer not null
+) without rowid;
+
+insert into belfry.sequences (name, value) values ('job', 0), ('lease', 0), ('definition', 0);
+
+-- Definitions
+
+-- Queues. Writers: Prepare (the first ones), SaveQueue, EnsureQueues, Apply, pause and resume.
+create table belfry.queues (
+	name          text primary key,
+	description   text not null default '',
+	priority      integer not null default 0,
+	concurrency   integer not null,
+	global_limit  integer not null default 0,
+	paused_at     integer not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    integer not null,
+	updated_at    integer not null
+);
+
+-- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of
+-- a worker.
+create table belfry.tasks (
+	id         integer primary key,
+	namespace  text not null,
+	name       text not null,
+	kind       text not null,
+	queue      text not null,
+	tags       text not null default '',
+	generation integer not null,
+	doc        text not null, -- the task as JSON, without its history
+	created_at integer not null,
+	updated_at integer not null,
+	-- The artifact that a task runs, or nothing.
+	artifact   text not null default '',
+	demand     integer not null default 0, -- 0: any worker will do
+	unique (namespace, name)
+);
+
+create index belfry.tasks_queue on belfry.tasks (queue);
+create index belfry.tasks_artifact on belfry.tasks (namespace, artifact) where artifact <> '';
+create index belfry.tasks_demand on belfry.tasks (demand) where demand > 0;
+
+-- What tasks need of a worker beyond its kind, each demand once. Writers: saves of tasks;
+-- housekeeping removes what is idle.
+create table belfry.demands (
+	id      integer primary key,
+	text    text not null unique, -- the demand in one line
+	doc     text not null,         -- as JSON
+	-- Since when no task and no job needs it; 0: one does, or nobody has looked.
+	idle_at integer not null default 0
+);
+
+-- Schedules: when a task runs. Writers: saves of schedules; FireDue and settling move next_at,
+-- high_water, finish_at and runs.
+create table belfry.schedules (
+	id            integer primary key,
+	namespace     text not null,
+	name          text not null,
+	task_id       integer not null,
+	doc           text not null, -- the schedule as JSON, without its state
+	state         text not null,
+	generation    integer not null,
+	next_at       integer not null, -- 0: nothing to do by itself
+	high_water    integer not null,
+	finish_at     integer not null,
+	runs          integer not null,
+	paused_at     integer not null default 0,
+	paused_by     text not null default '',
+	paused_reason text not null default '',
+	created_at    integer not null,
+	updated_at    integer not null,
+	unique (namespace, name)
+);
+
+create index belfry.schedules_due on belfry.schedules (next_at) where next_at > 0;
+-- The schedules of a task, in the order of a list.
+create index belfry.schedules_of_task on belfry.schedules (task_id, name);
+-- Those that do not run. Most do, and have no entry: what fires writes nothing here.
+create index belfry.schedules_resting on belfry.schedules (state, namespace, name) where state <> 'active';
+
+-- Times that schedules leave out or keep to. Writers: saves of calendars.
+create table belfry.calendars (
+	id         integer primary key,
+	namespace  text not null,
+	name       text not null,
+	generation integer not null,
+	doc        text not null, -- the calendar as JSON, without its history
+	created_at integer not null,
+	updated_at integer not null,
+	unique (namespace, name)
+);
+
+-- Runs of a schedule for times that have passed. Writers: requests for one, and the engine, which
+-- advances it.
+create table belfry.backfills (
+	id          integer primary key,
+	namespace   text not null,
+	schedule_id integer not null,
+	doc         text not null, -- the backfill as JSON, without its state
+	state       text not null,
+	done        integer not null default 0,
+	made        integer not null default 0,
+	left_out    integer not null default 0,
+	created_at  integer not null,
+	created_by  text not null,
+	ended_at    integer not null default 0
+);
+
+create index belfry.backfills_active on belfry.backfills (id) where state = 'active';
+create unique index belfry.backfills_one on belfry.backfills (schedule_id) where state in ('active', 'paused');
+
+-- Definitions that are few and read as a whole: channels, alert rules, maintenance windows, status
+-- pages. Writers: saves of them.
+create table belfry.documents (
+	id         integer primary key,
+	noun       text not null,
+	namespace  text not null,
+	name       text not null,
+	generation integer not null,
+	doc        text not null, -- as JSON, without its history
+	created_at integer not null,
+	updated_at integer not null,
+	unique (noun, namespace, name)
+);
+
+-- Sealed values for tasks. Writers: saves of secrets, and the change of a seal key.
+create table belfry.secrets (
+	namespace  text not null,
+	name       text not null,
+	key_name   text not null, -- of the key that it is sealed with
+	sealed     text not null,
+	created_at integer not null,
+	updated_at integer not null,
+	updated_by text not null,
+	primary key (namespace, name)
+) without rowid;
+
+-- Jobs that have not ended, and their leases
+
+-- Jobs that have not ended. A job that ends moves to jobs_done, so what is looked at every time
+-- stays small. Writers: Enqueue, FireDue, Promote, settling. A claim does not touch the row.
+create table belfry.jobs (
+	id           integer primary key,
+	namespace    text not null,
+	task_id      integer not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null default '',
+	note         text not null default '',
+	error        text not null default '',
+	input        text,
+	tags         text not null default '',
+	origin       text not null,
+	schedule     text not null default '',
+	schedule_id  integer not null default 0,
+	generation   integer not null default 0,
+	nominal      integer not null default 0,
+	due_at       integer not null,
+	ready_at     integer not null default 0, -- since when it may be claimed; 0: not yet
+	created_at   integer not null,
+	attempt      integer not null default 0,
+	failures     integer not null default 0,
+	snoozes      integer not null default 0,
+	max_attempts integer not null,
+	timeout      integer not null,
+	lease        integer not null default 0, -- the last that ended
+	active_key   text,
+	idem_key     text not null default '',
+	demand       integer not null default 0, -- of its task
+	-- Attempts that the machine spoiled, and that count apart from failures.
+	infra        integer not null default 0,
+	-- Jobs of one lane can be run by the same workers, whoever they are: of one queue,
+	-- kind, handler, namespace and demand. A claim seeks the lanes that its session can
+	-- run, and steps over nothing that it cannot.
+	lane         text generated always as (
+		queue || char(31) || kind || char(31) || case when kind = 'func' then task else '' end || char(31) || namespace || char(31) || demand
+	) virtual
+);
+
+create index belfry.jobs_ready on belfry.jobs (queue, priority desc, ready_at, id) where state = 'ready';
+create index belfry.jobs_scheduled on belfry.jobs (due_at) where state = 'scheduled';
+create index belfry.jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
+create unique index belfry.jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
+create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
+-- Jobs that wait for an upload.
+create index belfry.jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
+create index belfry.jobs_demand on belfry.jobs (demand) where demand > 0;
+create index belfry.jobs_lanes on belfry.jobs (lane, priority desc, ready_at, id) where state = 'ready';
+
+-- Idempotency keys that were used, until they expire. Writers: Enqueue; housekeeping removes the
+-- expired.
+create table belfry.job_keys (
+	namespace  text not null,
+	name       text not null,
+	job_id     integer not null,
+	expires_at integer not null,
+	-- What was asked for under the key: another request with it is refused.
+	asked      text not null default '',
+	primary key (namespace, name)
+) without rowid;
+
+create index belfry.job_keys_expiry on belfry.job_keys (expires_at);
+
+-- Jobs that were made from finished ones. Writer: Rerun.
+create table belfry.reruns (
+	job_id integer primary key,
+	of_id  integer not null,
+	at     integer not null
+) without rowid;
+
+create index belfry.reruns_of on belfry.reruns (of_id);
+
+-- Lives of workers. Writers: OpenSession, Renew, CloseSession; ReleaseLost ends those of lost
+-- workers.
+create table belfry.sessions (
+	id         text primary key,
+	name       text not null,
+	namespace  text not null,
+	doc        text not null, -- the worker's own words as JSON
+	ttl        integer not null,
+	started_at integer not null,
+	renewed_at integer not null,
+	expires_at integer not null,
+	ended_at   integer not null default 0,
+	lost       integer not null default 0,
+	drain      integer not null default 0,
+	settled    integer not null default 0, -- ended, and nothing is leased to it any more
+	-- The worker reaches the database through nodes alone.
+	remote     integer not null default 0,
+	-- The token that opened a session; 0: a node's own, which no token acts on.
+	token      integer not null default 0
+);
+
+create index belfry.sessions_living on belfry.sessions (expires_at) where ended_at = 0;
+create index belfry.sessions_unsettled on belfry.sessions (id) where ended_at > 0 and settled = 0;
+
+-- Leases: a row per job that runs, so that a claim need not touch the row of the job. A job runs
+-- if and only if it has one here or in packs. A row leaves together with a change of its job's
+-- row, and never alone. Writers: Claim and settling.
+create table belfry.leases (
+	job_id      integer primary key,
+	number      integer not null,
+	session     text not null,
+	slot_of     text, -- the queue, if it had a limit over all workers at the claim
+	claimed_at  integer not null,
+	deadline_at integer not null,
+	cancel_at   integer not null default 0,
+	cancel_note text not null default '',
+	-- Number of an attempt's last own heartbeat; null: none came.
+	beat        integer,
+	-- 1: given to a worker beyond its free slots, and the worker has not yet said
+	-- that the job has begun. Of a pack it says that of all its leases.
+	ahead       integer not null default 0
+) without rowid;
+
+create index belfry.leases_session on belfry.leases (session, number);
+create index belfry.leases_slot on belfry.leases (slot_of) where slot_of is not null;
+
+-- The leases of one claim in one row. A pack lasts while nothing but success comes to its jobs:
+-- for whatever else is to happen to one of them it is taken apart, and all that still run have a
+-- row of leases each. So a job of the list runs or has succeeded, and its row of jobs says which:
+-- it is there, or not. Writers: Claim and settling.
+create table belfry.packs (
+	number     integer primary key, -- of all its leases
+	session    text not null,
+	queue      text not null, -- of all its jobs
+	claimed_at integer not null,
+	first_job  integer not null,
+	last_job   integer not null,
+	living     integer not null, -- how many still run; the row goes with the last
+	jobs       text not null, -- all it began with, ascending, with a comma on both ends and between them
+	ahead      integer not null default 0
+);
+
+create index belfry.packs_reach on belfry.packs (last_job, first_job);
+
+-- Jobs that a broker rings for. A ticket is good for one claim of its job, after the lease that it
+-- names as the last one that ended. Writer: the bell of a broker.
+create table belfry.tickets (
+	job_id      integer primary key,
+	lease       integer not null,
+	secret_hash text not null,
+	queue       text not null,
+	rings       integer not null,
+	next_at     integer not null -- when to ring again, if nobody came
+);
+
+create index belfry.tickets_queue on belfry.tickets (queue, next_at);
+create index belfry.tickets_next on belfry.tickets (next_at);
+
+-- When nodes could hear workers that reach the database through them. Each life of a node has a
+-- row. Writer: each node its own.
+create table belfry.listening (
+	node  text primary key,
+	since integer not null, -- without a gap
+	until integer not null
+);
+
+-- One row: how often the clock that decides was found set and followed, when it was last looked
+-- at, and by how much it was followed, in all and the last time. Writer: FollowClock.
+create table belfry.clock (
+	shifts  integer not null,
+	seen_at integer not null,
+	-- By how much the clock was followed in all, and the last of these steps, by the
+	-- clock as it was from then on: in microseconds.
+	total   bigint not null default 0,
+	set_at  bigint not null default 0,
+	set_by  bigint not null default 0
+);
+
+insert into belfry.clock (shifts, seen_at) values (0, 0);
+
+-- What is packed as rows of leases. A minute is what a deadline allows beyond
+-- the timeout.
+create view belfry.packed as
+	select j.id as job_id, p.number, p.session, null as slot_of, p.claimed_at, p.claimed_at + j.timeout + 60000000 as deadline_at,
+		0 as cancel_at, '' as cancel_note, null as beat, p.ahead
+	from belfry.packs p
+	cross join json_each('[' || trim(p.jobs, ',') || ']') u
+	cross join belfry.jobs j on j.id = u.value;
+
+-- All leases. Here each has its row.
+create view belfry.running as
+	select job_id, number, session, slot_of, claimed_at, deadline_at, cancel_at, cancel_note, beat, ahead from belfry.leases
+	union all
+	select job_id, number, session, slot_of, claimed_at, deadline_at, cancel_at, cancel_note, beat, ahead from belfry.packed;
+
+-- Jobs that have not ended, with what their leases add; job_id is null of those
+-- that have none.
+create view belfry.live as
+	select belfry.jobs.*, case when p.number is null then l.job_id else belfry.jobs.id end as job_id, coalesce(l.number, p.number) as number,
+		coalesce(l.session, p.session) as session, coalesce(l.claimed_at, p.claimed_at) as claimed_at,
+		coalesce(l.deadline_at, p.claimed_at + belfry.jobs.timeout + 60000000) as deadline_at, coalesce(l.cancel_at, 0) as cancel_at,
+		coalesce(l.cancel_note, '') as cancel_note, coalesce(l.ahead, p.ahead) as ahead
+	from belfry.jobs
+	left join belfry.leases l on l.job_id = belfry.jobs.id
+	left join belfry.packs p on p.last_job >= belfry.jobs.id and p.first_job <= belfry.jobs.id and instr(p.jobs, ',' || belfry.jobs.id || ',') > 0;
+
+-- History
+
+-- Nominal times of schedules and what was decided for each: a job, or a reason why not. Writers:
+-- FireDue, backfills, withdrawals.
+create table belfry.occurrences (
+	schedule_id integer not null,
+	nominal     integer not null,
+	until       integer not null default 0,
+	count       integer not null default 1,
+	decision    text not null,
+	reason      text not null default '',
+	note        text not null default '',
+	job_id      integer not null default 0,
+	due_at      integer not null,
+	decided_at  integer not null
+);
+
+create unique index belfry.occurrences_identity on belfry.occurrences (schedule_id, nominal);
+create index belfry.occurrences_buffered on belfry.occurrences (schedule_id, nominal) where decision = 'buffered';
+-- Costs something only where a nominal time is skipped.
+create index belfry.occurrences_skipped on belfry.occurrences (decided_at) where decision = 'skipped';
+
+-- Jobs that have ended, each with the attempt that ended it. Writers: settling; a retry by hand
+-- takes a row back to jobs.
+create table belfry.jobs_done (
+	seq          integer primary key,
+	id           integer not null,
+	namespace    text not null,
+	task_id      integer not null,
+	task         text not null,
+	kind         text not null,
+	queue        text not null,
+	priority     integer not null,
+	state        text not null,
+	reason       text not null,
+	note         text not null,
+	error        text not null,
+	input        text,
+	tags         text not null,
+	origin       text not null,
+	schedule     text not null,
+	schedule_id  integer not null,
+	generation   integer not null,
+	nominal      integer not null,
+	due_at       integer not null,
+	created_at   integer not null,
+	claimed_at   integer not null,
+	cancel_at    integer not null,
+	attempt      integer not null,
+	failures     integer not null,
+	snoozes      integer not null,
+	max_attempts integer not null,
+	timeout      integer not null,
+	lease        integer not null,
+	session      text not null,
+	active_key   text,
+	idem_key     text not null,
+	finished_at  integer not null,
+	output       text,
+	-- The attempt that ended the job, if one did: outcome is empty otherwise.
+	outcome      text not null default '',
+	worker       text not null default '',
+	started_at   integer not null default 0,
+	exit_code    integer,
+	signal       text not null default '',
+	log_cut      integer not null default 0,
+	infra        integer not null default 0
+);
+
+create unique index belfry.jobs_done_id on belfry.jobs_done (id);
+create index belfry.jobs_done_finished on belfry.jobs_done (finished_at);
+create index belfry.jobs_done_task on belfry.jobs_done (task, id);
+create index belfry.jobs_done_schedule on belfry.jobs_done (schedule_id, id) where schedule_id > 0;
+create index belfry.jobs_done_failed on belfry.jobs_done (id) where state = 'failed';
+
+-- Attempts that did not end their job. The last one is in jobs_done. Writer: settling.
+create table belfry.attempts (
+	seq        integer primary key,
+	job_id     integer not null,
+	number     integer not null,
+	lease      integer not null,
+	session    text not null,
+	worker     text not null,
+	claimed_at integer not null,
+	started_at integer not null,
+	ended_at   integer not null,
+	outcome    text not null,
+	error      text not null,
+	exit_code  integer,
+	signal     text not null,
+	log_cut    integer not null
+);
+
+create index belfry.attempts_job on belfry.attempts (job_id);
+
+-- What an attempt says of itself beyond its end. Only programs have a row. Writers: settling and
+-- the reports of attempts.
+create table belfry.attempt_details (
+	seq    integer primary key autoincrement,
+	job_id integer not null,
+	lease  integer not null,
+	at     integer not null,
+	doc    text,                     -- how it was kept apart, as JSON
+	finish text not null default '', -- digest of the report that settled it, if it reported by itself
+	state  text not null default ''  -- what that made of the job
+);
+
+create unique index belfry.attempt_details_attempt on belfry.attempt_details (job_id, lease);
+create index belfry.attempt_details_at on belfry.attempt_details (at);
+
+-- Pieces of what attempts write. Writer: Append, under the lease.
+create table belfry.logs (
+	row     integer primary key,
+	job_id  integer not null,
+	lease   integer not null,
+	attempt integer not null,
+	seq     integer not null,
+	stream  text not null,
+	at      integer not null,
+	text    text not null
+);
+
+create unique index belfry.logs_job on belfry.logs (job_id, lease, seq);
+
+-- Files that attempts leave. The bytes are elsewhere, by their digest. Writers: the attempts,
+-- under their lease.
+create table belfry.outputs (
+	seq       integer primary key autoincrement,
+	job_id    integer not null,
+	lease     integer not null,
+	name      text not null,
+	size      integer not null,
+	sha256    text not null,
+	at        integer not null,
+	confirmed integer not null default 0, -- the report of its attempt names it, and its bytes were there
+	-- Bytes belong to the namespace that sent them.
+	namespace text not null default ''
+);
+
+create unique index belfry.outputs_attempt on belfry.outputs (job_id, lease, name);
+create index belfry.outputs_digest on belfry.outputs (sha256);
+create index belfry.outputs_at on belfry.outputs (at);
+create index belfry.outputs_open on belfry.outputs (at) where confirmed = 0;
+
+-- Cycles
+
+-- Cycles under way: all that is needed to go on. A row leaves with the end of its cycle. Writers:
+-- the engine and settling.
+create table belfry.cycle_runs (
+	job_id         integer primary key,
+	task_id        integer not null,
+	member_job     integer not null default 0, -- the job of the member that runs
+	waits_for_task integer not null default 0, -- the member that another cycle runs now
+	doc            text not null
+);
+
+create index belfry.cycle_runs_task on belfry.cycle_runs (task_id);
+create index belfry.cycle_runs_member on belfry.cycle_runs (member_job) where member_job > 0;
+create index belfry.cycle_runs_waiting on belfry.cycle_runs (waits_for_task) where waits_for_task > 0;
+
+-- When members last succeeded, in whatever cycle. Kept for ever. The transaction that advances
+-- cycles locks the row of task 0. Writers: the engine, settling, and a reset of timing.
+create table belfry.member_timing (
+	task_id      integer primary key,
+	started_at   integer not null default 0,
+	cycle_at     integer not null default 0, -- of the cycle in which that was
+	succeeded_at integer not null default 0,
+	running_job  integer not null default 0,
+	turn_at      integer not null default 0 -- of the run under way
+);
+
+insert into belfry.member_timing (task_id) values (0);
+
+-- Programs
+
+-- Programs that were, or are to be, uploaded. The bytes are elsewhere, by their digest; a row is a
+-- namespace's right to them, and keeps them from being collected. Writers: uploads; housekeeping
+-- removes what nothing needs.
+create table belfry.artifacts (
+	namespace  text not null,
+	sha256     text not null,
+	size       integer not null,
+	created_at integer not null,
+	posted_at  integer not null default 0, -- when its bytes were there and had been compared
+	posted_by  text not null default '',
+	freed_at   integer not null default 0, -- when a task last let go of it
+	primary key (namespace, sha256)
+) without rowid;
+
+create index belfry.artifacts_digest on belfry.artifacts (sha256);
+
+-- Bytes that are being removed: uploads that need them wait. Writer: the collection of garbage.
+create table belfry.artifact_removals (
+	name     text primary key, -- namespace/digest
+	begun_at integer not null
+);
+
+-- Keys that sign the tokens of attempts. Writer: the first node that needs one.
+create table belfry.signing_keys (
+	id         text primary key,
+	sealed     text not null, -- the seed, and how it is kept
+	created_at integer not null
+);
+
+-- Monitors
+
+-- Checks with a schedule and a verdict. Writers: saves of monitors; settling of checks, heartbeats
+-- and the passing of time move status, state and wake_at.
+create table belfry.monitors (
+	id          integer primary key,
+	namespace   text not null,
+	name        text not null,
+	kind        text not null,
+	tags        text not null default '',
+	generation  integer not null,
+	doc         text not null,              -- the monitor as JSON, without its state
+	schedule_id integer not null default 0, -- 0: a heartbeat
+	beat_key    text,                       -- of a heartbeat's URL
+	status      text not null,
+	state       text not null,              -- as JSON
+	wake_at     integer not null default 0, -- when time alone changes something; 0: never
+	created_at  integer not null,
+	updated_at  integer not null,
+	unique (namespace, name)
+);
+
+create unique index belfry.monitors_schedule on belfry.monitors (schedule_id) where schedule_id > 0;
+create unique index belfry.monitors_beat on belfry.monitors (beat_key) where beat_key is not null;
+create index belfry.monitors_wake on belfry.monitors (wake_at) where wake_at > 0;
+
+-- What checks saw, an hour after the other, so that one hour is rolled up without a look at
+-- others, and old hours leave from the front. What was as it should be has no detail. Writer:
+-- settling of checks.
+create table belfry.results (
+	hour        integer not null, -- of at, since 1970
+	monitor_id  integer not null,
+	at          integer not null,
+	outcome     text not null,
+	code        text not null default '',
+	latency     integer not null default 0,
+	dns         integer not null default 0,
+	connect     integer not null default 0,
+	tls         integer not null default 0,
+	first_byte  integer not null default 0,
+	transfer    integer not null default 0,
+	queue_delay integer not null default 0,
+	status      integer not null default 0,
+	starved     integer not null default 0,
+	job_id      integer not null default 0,
+	detail      text,
+	primary key (hour, monitor_id, at)
+) without rowid;
+
+-- Hours and days of results. Days stay for ever. Writer: RollUp.
+create table belfry.rollups (
+	monitor_id integer not null,
+	span       integer not null, -- seconds: 3600 or 86400
+	at         integer not null,
+	ok         integer not null,
+	degraded   integer not null,
+	fail       integer not null,
+	error      integer not null,
+	total      integer not null, -- of latencies, microseconds
+	least      integer not null,
+	most       integer not null,
+	latency    text not null,    -- a histogram in base64
+	primary key (monitor_id, span, at)
+) without rowid;
+
+create index belfry.rollups_span on belfry.rollups (span, at);
+
+-- One row: how far results were rolled up. Writer: RollUp.
+create table belfry.rolled (
+	hour integer not null, -- the next to be rolled up; 0: none was
+	day  integer not null
+);
+
+insert into belfry.rolled (hour, day) values (0, 0);
+
+-- The timeline of a monitor: what held from an instant on. Kept for ever. Writer: settling of
+-- checks.
+create table belfry.spans (
+	monitor_id integer not null,
+	at         integer not null,
+	state      text not null,
+	cause      text not null default '',
+	primary key (monitor_id, at)
+) without rowid;
+
+-- Outages of monitors. Writer: settling of checks.
+create table belfry.incidents (
+	id         integer primary key autoincrement,
+	namespace  text not null,
+	monitor_id integer not null,
+	monitor    text not null,
+	started_at integer not null,
+	ended_at   integer not null default 0,
+	ended_by   text not null default '',
+	doc        text not null
+);
+
+create index belfry.incidents_monitor on belfry.incidents (monitor_id, id);
+create index belfry.incidents_open on belfry.incidents (id) where ended_at = 0;
+
+-- Versions of watched pages. Writer: settling of checks.
+create table belfry.page_versions (
+	monitor_id integer not null,
+	seq        integer not null,
+	digest     text not null,
+	at         integer not null,
+	doc        text not null,
+	primary key (monitor_id, seq)
+) without rowid;
+
+-- Their texts, each once. Writer: settling of checks.
+create table belfry.page_texts (
+	monitor_id integer not null,
+	digest     text not null,
+	text       blob not null, -- compressed
+	primary key (monitor_id, digest)
+) without rowid;
+
+-- Notifications to send: written with what happened, in one transaction. Writers: settling; the
+-- sender moves state, due_at and taken_until.
+create table belfry.alerts (
+	id          integer primary key autoincrement,
+	namespace   text not null,
+	channel     text not null,
+	rule        text not null,
+	type        text not null,
+	monitor_id  integer not null default 0,
+	incident_id integer not null default 0,
+	notice      text not null,
+	state       text not null,
+	reason      text not null default '',
+	created_at  integer not null,
+	due_at      integer not null,
+	taken_until integer not null default 0, -- a node is telling it
+	ended_at    integer not null default 0,
+	tries       integer not null default 0,
+	message     text not null default ''
+);
+
+create index belfry.alerts_pending on belfry.alerts (due_at) where state = 'pending';
+create index belfry.alerts_channel on belfry.alerts (namespace, channel, id) where state = 'pending';
+create index belfry.alerts_incident on belfry.alerts (incident_id, channel) where incident_id > 0;
+
+-- Attempts to send. Writer: the sender.
+create table belfry.alert_tries (
+	id        integer primary key autoincrement,
+	namespace text not null,
+	channel   text not null,
+	message   text not null,
+	at        integer not null,
+	took      integer not null,
+	alerts    integer not null,
+	error     text not null,
+	final     integer not null
+);
+
+create index belfry.alert_tries_message on belfry.alert_tries (message);
+
+-- Access
+
+-- Rights of programs and people, by the hash of their secret. Writers: CreateToken, RevokeToken,
+-- and joins of machines; use of a token moves last_used_at.
+create table belfry.tokens (
+	id           integer primary key,
+	name         text not null,
+	namespace    text not null,
+	scopes       text not null,
+	hash         text not null unique,
+	expires_at   integer not null,
+	created_at   integer not null,
+	created_by   text not null,
+	last_used_at integer not null default 0,
+	revoked_at   integer not null default 0,
+	-- Labels that workers get by the token that they use, as JSON.
+	labels       text not null default 'null'
+);
+
+-- Rights to get tokens for workers. Writers: the transitions that create and revoke them, and
+-- joins of machines.
+create table belfry.join_tokens (
+	id           integer primary key,
+	name         text not null,
+	namespace    text not null,
+	labels       text not null, -- as JSON
+	hash         text not null unique,
+	uses         integer not null, -- how many machines may join
+	used         integer not null default 0,
+	expires_at   integer not null,
+	created_at   integer not null,
+	created_by   text not null,
+	last_used_at integer not null default 0,
+	revoked_at   integer not null default 0
+);
+
+-- People who are signed in to the pages. Writer: the console.
+create table belfry.web_sessions (
+	hash       text primary key, -- of the key in the cookie
+	sealed     blob not null, -- the token's secret, which only that key opens
+	created_at integer not null,
+	seen_at    integer not null,
+	expires_at integer not null
+);
+
+create index belfry.web_sessions_end on belfry.web_sessions (expires_at);
+
+-- Changes by people and programs, with actor, time, and state before and after. Writer: each
+-- transition that changes a definition or acts on a job.
+create table belfry.audit (
+	seq       integer primary key autoincrement,
+	at        integer not null,
+	namespace text not null,
+	actor     text not null,
+	action    text not null,
+	noun      text not null,
+	name      text not null,
+	note      text not null,
+	before    text,
+	after     text
+);
+
+create index belfry.audit_thing on belfry.audit (noun, name, seq);
+create index belfry.audit_at on belfry.audit (at);
+create index belfry.audit_actor on belfry.audit (actor, seq);
+
+-- Rates and counts
+
+-- Finished jobs by minute, for rates of the last hours. Kept for two days. Writer: RollUp.
+create table belfry.job_minutes (
+	minute    integer not null, -- since 1970
+	namespace text not null,
+	queue     text not null,
+	ok        integer not null,
+	failed    integer not null,
+	canceled  integer not null,
+	skipped   integer not null,
+	ran       integer not null, -- microseconds from claim to end, added up
+	started   integer not null, -- jobs that were claimed
+	lag       integer not null, -- microseconds from due to claim, added up
+	lag_most  integer not null,
+	primary key (minute, namespace, queue)
+) without rowid;
+
+-- What became of a schedule's runs, by day in UTC. Outlives the jobs. In the order of days, so
+-- that what is written lies together. Writer: RollUp.
+create table belfry.schedule_days (
+	day         integer not null, -- since 1970
+	schedule_id integer not null,
+	ok          integer not null,
+	failed      integer not null,
+	canceled    integer not null,
+	skipped     integer not null, -- nominal times without a run too
+	ran         integer not null, -- microseconds from claim to end, added up
+	primary key (day, schedule_id)
+) without rowid;
+
+-- One row: how far finished jobs were rolled up. Writer: RollUp.
+create table belfry.rolled_jobs (
+	minute integer not null, -- the next; 0: none was
+	after  integer not null  -- and of it, up to which schedule
+);
+
+insert into belfry.rolled_jobs (minute, after) values (0, 0);

@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+
+	"modernc.org/sqlite"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// New is Open on the file of a handle of the caller's, which Close of the store
+// leaves open.
+//
+// The store opens connections of its own to that file, to write and to read, and
+// takes none of the handle's, whose settings stay as they are; so the handle may
+// allow a single connection. What the handle is for are the caller's
+// transactions: one with [store.Store.EnqueueTx] in it waits for the store's
+// writes, and these for it, for which it needs a busy timeout, which New looks
+// for, and to be begun as a writer:
+//
+//	sql.Open("sqlite", "file:app.db?_pragma=busy_timeout(10000)&_txlock=immediate")
+//
+// The driver is modernc.org/sqlite. The file gets a write-ahead log, which stays
+// with it, and a lock beside it: one process and one store at a time has it open.
+// A handle in memory is refused, because no second connection sees what is in it;
+// tests open [Memory] and use [DB.SQL].
+func New(ctx context.Context, handle *sql.DB, o Options) (*store.Store, error) {
+	if handle == nil {
+		return nil, belfry.InvalidField("handle", "", "must not be nil", "make one with sql.Open")
+	}
+	path, err := fileOf(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(ctx, path, o, "", handle)
+	if err != nil {
+		return nil, err
+	}
+	return db.storeOf(ctx, o)
+}
+
+// fileOf looks at one connection of a handle and answers its file.
+func fileOf(ctx context.Context, handle *sql.DB) (path string, err error) {
+	conn, err := handle.Conn(ctx)
+	if err != nil {
+		return "", translate(fmt.Errorf("take a connection of the handle: %w", err))
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := conn.Raw(func(driver any) error {
+		if _, ok := driver.(sqlite.FileControl); !ok {
+			return belfry.Errorf(belfry.Invalid, "handle must be of the driver modernc.org/sqlite, and its connections are %T", driver)
+		}
+		return nil
+	}); err != nil {
+		return "", err
+	}
+	var timeout int
+	if err := conn.QueryRowContext(ctx, "pragma busy_timeout").Scan(&timeout); err != nil {
+		return "", translate(err)
+	}
+	if path, err = mainFile(ctx, conn.QueryRowContext); err != nil {
+		return "", translate(err)
+	}
+	if path == "" {
+		return "", belfry.Errorf(belfry.Invalid, "handle must be of a file, and it is of a database in memory").
+			WithHint("in tests open the store with sqlite.Memory and use the handle of its SQL method")
+	}
+	if timeout == 0 {
+		return "", belfry.Errorf(belfry.Invalid, "connections of the handle must wait for each other, and have no busy timeout").
+			WithHint("add _pragma=busy_timeout(10000)&_txlock=immediate to its address")
+	}
+	return path, nil
+}
+
+// mainFile is the file of a connection, or empty for one in memory.
+func mainFile(ctx context.Context, row func(context.Context, string, ...any) *sql.Row) (path string, err error) {
+	err = row(ctx, "select file from pragma_database_list where name = 'main'").Scan(&path)
+	return path, err
+}
+
+// sameFile is nil if a transaction is one on the store's own file. In another
+// file there may be tables of these names as well.
+func (db *DB) sameFile(ctx context.Context, tx *sql.Tx) error {
+	path, err := mainFile(ctx, tx.QueryRowContext)
+	if err != nil {
+		return translate(err)
+	}
+	ours, err := os.Stat(db.path)
+	if err != nil {
+		return belfry.Errorf(belfry.Unavailable, "look at the database: %w", err)
+	}
+	if theirs, err := os.Stat(path); err != nil || !os.SameFile(ours, theirs) {
+		return belfry.Errorf(belfry.Invalid, "transaction is on %s, and the store is on %s", path, db.path).
+			WithHint("begin it on a handle of the same file, such as that of the store's SQL method")
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"embed"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// schemaKnown is the number of the last migration.
+var schemaKnown = store.LastMigration(migrations())
+
+func migrations() fs.FS {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// prefix is what the names of the tables in the file begin with. Texts of SQL
+// say [store.Home] in its place.
+type prefix string
+
+var fitPrefix = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
+
+func prefixOf(name string) (prefix, error) {
+	p := cmp.Or(name, "belfry_")
+	if !fitPrefix.MatchString(p) || strings.HasPrefix(p, "sqlite_") {
+		return "", belfry.InvalidField("prefix", name, "must be up to 40 lower-case letters, digits and _, must not begin with a digit or sqlite_", "belfry_")
+	}
+	return prefix(p), nil
+}
+
+// sql gives a text of SQL the names of this file.
+func (p prefix) sql(query string) string { return strings.ReplaceAll(query, store.Home, string(p)) }
+
+func (p prefix) migrate(ctx context.Context, db *sql.DB, dry bool) (from, to int64, err error) {
+	m := store.Migrations{Dialect: goose.DialectSQLite3, Files: migrations(), Table: string(p) + "migrations", Name: p.sql}
+	return store.Migrate(ctx, db, m, dry)
+}

@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+func init() {
+	add("among jobs that a session cannot run, it gets its own in the order of the queue", func(b *bench) {
+		for _, name := range []string{"a", "b", "z"} {
+			b.task(name)
+		}
+		s := b.session("a", "b")
+		job := func(task string, priority int) int64 {
+			b.clock.Move(time.Millisecond)
+			return b.enqueue(belfry.NewJob{Task: task, Priority: &priority}).ID
+		}
+		took := func(n int) (ids []int64) {
+			for _, j := range b.claim(s, n).Jobs {
+				ids = append(ids, j.Job.ID)
+			}
+			return ids
+		}
+		job("z", 9)
+		job("z", 5)
+		want(b, "nothing of its own", len(took(5)), 0)
+		a5, b5, b7, a7, a1 := job("a", 5), job("b", 5), job("b", 7), job("a", 7), job("a", 1)
+		want(b, "the first two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b7, a7}))
+		job("z", 8)
+		b6 := job("b", 6)
+		want(b, "the next two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b6, a5}))
+		want(b, "the rest", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
+		want(b, "no more", len(took(5)), 0)
+		want(b, "the others'", len(b.claim(b.session("z"), 10).Jobs), 3)
+		want(b, "of a queue that is not mixed any more", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
+	})
+}
+
+// copied are the columns of a job that its copies share.
+const copied = `namespace, task_id, task, kind, queue, priority, state, tags, origin, due_at, ready_at, created_at, max_attempts, timeout`
+
+// CannotRun compares what transitions cost beside few jobs that a session cannot
+// run, and beside many: at most twice as much, and the slack of what is counted. Cost is
+// a count that only grows; it is read while no store is open. Series is a from-item
+// of the numbers 1 to n as n.
+func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, cost func() int64, series func(n int) string) {
+	t.Helper()
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(do func(st *store.Store)) {
+		st := open()
+		do(st)
+		check(st.Close())
+	}
+	var other int64
+	with(func(st *store.Store) {
+		for _, name := range []string{"own", "others"} {
+			_, err := st.CreateTask(ctx, belfry.Task{Name: name})
+			check(err)
+		}
+		made, err := st.Enqueue(ctx, []belfry.NewJob{{Task: "others"}})
+		check(err)
+		other = made[0].Job.ID
+	})
+	next := other + 1_000_000_000
+	fill := func(n int) {
+		with(func(st *store.Store) {
+			check(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
+				_, err := tx.Exec(ctx, fmt.Sprintf(`insert into belfry.jobs (id, %s) select %d + n, %s from belfry.jobs, %s where id = %d`, copied, next, copied, series(n), other))
+				return err
+			}))
+		})
+		next += int64(n)
+	}
+	work := func(st *store.Store) {
+		s, err := st.OpenSession(ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"own"}, Queues: map[string]int{"default": 10}})
+		check(err)
+		for range 10 {
+			for _, task := range []string{"others", "own"} {
+				_, err := st.Enqueue(ctx, []belfry.NewJob{{Task: task}})
+				check(err)
+			}
+			c, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+			check(err)
+			if len(c.Jobs) != 1 || c.Jobs[0].Job.Task != "own" {
+				t.Fatalf("claimed %+v", c.Jobs)
+			}
+			none, err := st.Claim(ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
+			check(err)
+			if len(none.Jobs) > 0 {
+				t.Fatalf("claimed %+v", none.Jobs)
+			}
+			ref := belfry.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
+			_, err = st.Renew(ctx, s.ID, []belfry.Holding{{Ref: ref}})
+			check(err)
+			_, err = st.PauseQueue(ctx, "default", "")
+			check(err)
+			_, err = st.ResumeQueue(ctx, "default")
+			check(err)
+			_, err = st.Finish(ctx, s.ID, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeOK}})
+			check(err)
+		}
+	}
+	measure := func() int64 {
+		before := cost()
+		with(work)
+		return cost() - before
+	}
+	fill(1000)
+	few := measure()
+	fill(many)
+	spent := measure()
+	t.Logf("%d beside a thousand, %d beside %d more", few, spent, many)
+	if few == 0 || spent > 2*few+slack {
+		t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more", few, spent, many)
+	}
+}

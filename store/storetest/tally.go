@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// tally counts what a store tells its observer.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func newTally() *tally { return &tally{counts: map[string]int{}} }
+
+func (t *tally) add(what string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[what] += n
+}
+
+func (t *tally) of(what string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts[what]
+}
+
+func (t *tally) Claimed(_ string, n int)                 { t.add("claimed", n) }
+func (*tally) Waited(string, belfry.Kind, time.Duration) {}
+func (t *tally) Settled(_ string, o belfry.Outcome, s belfry.JobState, ran time.Duration) {
+	t.add("attempt "+string(o), 1)
+	t.add("job "+string(s), 1)
+	if ran >= 0 {
+		t.add("ran", 1)
+	}
+}
+func (*tally) Fired(belfry.Decision, belfry.Reason, time.Duration) {}
+func (t *tally) Stale(n int)                                       { t.add("stale", n) }
+func (t *tally) Lost(n int)                                        { t.add("lost", n) }
+func (*tally) Released(int, time.Duration)                         {}
+func (*tally) Took(string, time.Duration, bool)                    {}
+
+func init() {
+	add("what is counted of attempts is what is in their record, however they end", func(b *bench) {
+		b.task("work", attempts(2))
+		s := b.session("work")
+		for _, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeTimeout, belfry.OutcomeCanceled, belfry.OutcomeSnoozed, belfry.OutcomeHandedBack} {
+			b.enqueue(belfry.NewJob{Task: "work"})
+			b.finish(s, b.claim(s, 1).Jobs[0], outcome, func(f *belfry.Finish) {
+				if f.StartedIn = belfry.Duration(time.Millisecond); outcome == belfry.OutcomeSnoozed {
+					f.Snooze = belfry.Duration(time.Hour)
+				}
+			})
+		}
+		b.claim(s, 1) // the one that was handed back, which is lost
+		b.enqueue(belfry.NewJob{Task: "work"})
+		must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
+		b.clock.Move(lost)
+		b.release()
+
+		// A run that is terminated by the next, and says so when it hears of it.
+		b.task("loop")
+		b.schedule("loop", "loop", every(time.Hour), func(s *belfry.Schedule) { s.Overlap = belfry.OverlapTerminateOther })
+		s = b.session("loop")
+		b.clock.Move(time.Hour)
+		b.fire()
+		first := b.claim(s, 1).Jobs[0]
+		b.clock.Move(time.Hour)
+		must(b.st.Renew(b.ctx, s.ID, belfry.Held(refOf(first))))(b)
+		b.fire()
+		want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, belfry.Held(refOf(first))))(b).Cancel), 1)
+		want(b, "too late", b.finish(s, first, belfry.OutcomeCanceled).Stale, true)
+		want(b, "which is no surprise", b.tally.of("stale"), 0)
+		want(b, "a result that is one", b.finish(s, first, belfry.OutcomeOK).Stale, true)
+		want(b, "is counted", b.tally.of("stale"), 1)
+
+		record := map[string]int{}
+		for _, j := range must(b.st.Jobs(b.ctx, belfry.JobFilter{Paging: belfry.Paging{Limit: 1000}}))(b).Items {
+			for _, a := range must(b.st.Attempts(b.ctx, "default", j.ID))(b) {
+				record["attempt "+string(a.Outcome)]++
+				if a.Outcome != belfry.OutcomeHandedBack || !a.StartedAt.IsZero() {
+					record["ran"]++
+				}
+			}
+		}
+		counted := maps.Clone(b.tally.counts)
+		maps.DeleteFunc(counted, func(what string, _ int) bool {
+			return what != "ran" && len(what) > 7 && what[:7] != "attempt" || len(what) <= 7 && what != "ran"
+		})
+		if fmt.Sprint(counted) != fmt.Sprint(record) {
+			b.Errorf("counted %v, and the record has %v", counted, record)
+		}
+		want(b, "attempts that were canceled", record["attempt canceled"], 2)
+	})
+}

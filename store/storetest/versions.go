@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// editor edits one definition: save writes a description and answers the version.
+type editor struct {
+	save   func(ctx context.Context, description string) (string, error)
+	remove func(ctx context.Context) error
+}
+
+func versionOf[T interface{ Version() string }](v T, err error) (string, error) {
+	return v.Version(), err
+}
+
+// editors are of each noun that people edit, all of which are there.
+func (b *bench) editors() map[string]editor {
+	b.Helper()
+	hourly := []belfry.Rule{{Cron: "0 * * * *"}}
+	must(b.st.CreateTask(b.ctx, belfry.Task{Name: "task"}))(b)
+	must(b.st.CreateTask(b.ctx, belfry.Task{Name: "scheduled"}))(b)
+	must(b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly}))(b)
+	check := belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}
+	must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "monitor", Check: check}))(b)
+	must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: "heartbeat", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Minute)}))(b)
+	must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "told", Webhook: &belfry.WebhookChannel{URL: "https://example.org/"}}))(b)
+	st, ns := b.st, "default"
+	return map[string]editor{
+		"task": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.UpdateTask(ctx, belfry.Task{Name: "task", Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteTask(ctx, ns, "task") }},
+		"schedule": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.UpdateSchedule(ctx, belfry.Schedule{Name: "schedule", Task: "scheduled", Rules: hourly, Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteSchedule(ctx, ns, "schedule") }},
+		"monitor": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.UpdateMonitor(ctx, belfry.Monitor{Name: "monitor", Check: check, Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteMonitor(ctx, ns, "monitor") }},
+		"heartbeat": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.UpdateMonitor(ctx, belfry.Monitor{Name: "heartbeat", Heartbeat: &belfry.Heartbeat{}, Every: belfry.Duration(time.Minute), Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteMonitor(ctx, ns, "heartbeat") }},
+		"calendar": {func(ctx context.Context, d string) (string, error) {
+			cal := closes("calendar", "SAT-SUN")
+			cal.Description = d
+			return versionOf(st.SaveCalendar(ctx, cal))
+		}, func(ctx context.Context) error { return st.DeleteCalendar(ctx, ns, "calendar") }},
+		"channel": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveChannel(ctx, belfry.Channel{Name: "channel", Description: d, Webhook: &belfry.WebhookChannel{URL: "https://example.org/"}}))
+		}, func(ctx context.Context) error { return st.DeleteChannel(ctx, ns, "channel") }},
+		"alert rule": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveAlertRule(ctx, belfry.AlertRule{Name: "rule", Description: d, Channels: []string{"told"}}))
+		}, func(ctx context.Context) error { return st.DeleteAlertRule(ctx, ns, "rule") }},
+		"window": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveWindow(ctx, belfry.Window{Name: "window", Description: d, From: Epoch.Add(time.Hour), To: Epoch.Add(2 * time.Hour)}))
+		}, func(ctx context.Context) error { return st.DeleteWindow(ctx, ns, "window") }},
+		"status page": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveStatusPage(ctx, belfry.StatusPage{Name: "page", Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteStatusPage(ctx, ns, "page") }},
+	}
+}
+
+func init() {
+	add("of two who edit the same version of a definition one is told, whatever it is", func(b *bench) {
+		for noun, e := range b.editors() {
+			b.clock.Move(time.Second)
+			first := must(e.save(b.ctx, "first"))(b)
+			b.clock.Move(time.Second)
+			of := belfry.WithVersion(b.ctx, first)
+			second := must(e.save(of, "second"))(b)
+			if second == first {
+				b.Errorf("%s: an edit keeps version %s", noun, first)
+			}
+			b.clock.Move(12 * time.Second)
+			_, err := e.save(of, "lost")
+			wantCode(b, err, belfry.Conflict, "was changed 12s ago", first, second)
+			want(b, noun+": the same edit again", must(e.save(of, "second"))(b), second)
+			wantCode(b, e.remove(of), belfry.Conflict, "was changed", second)
+			ok(b, e.remove(belfry.WithVersion(b.ctx, second)))
+			if _, err := e.save(belfry.WithVersion(b.ctx, second), "gone"); err == nil {
+				b.Errorf("%s: an edit brings back what was deleted", noun)
+			}
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package reach
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+)
+
+// DecodeText makes UTF-8 of a body whose Content-Type is kind. What counts is a
+// byte order mark, then the header, then a meta element, then whether it is
+// UTF-8 as it stands; JSON is UTF-8 unless a mark says otherwise.
+func DecodeText(body []byte, kind string, json bool) []byte {
+	encoding, name, certain := charset.DetermineEncoding(body, kind)
+	switch {
+	case name == "utf-8" || json && !hasMark(body):
+		return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	case !certain && name == "windows-1252" && utf8.Valid(body) && !bytes.Contains(metaArea(body), []byte("charset")):
+		// A guess looks at the first kilobyte alone.
+		return body
+	}
+	out, err := encoding.NewDecoder().Bytes(body)
+	if err != nil {
+		return body
+	}
+	return bytes.TrimPrefix(out, []byte("\xef\xbb\xbf"))
+}
+
+func hasMark(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe"))
+}
+
+func metaArea(body []byte) []byte { return bytes.ToLower(body[:min(len(body), 1024)]) }
+
+// TextOf is the body of an answer as UTF-8 where it is a text, and as it came
+// where it is anything else.
+func TextOf(body []byte, kind string) []byte {
+	named, _, err := mime.ParseMediaType(kind)
+	if err != nil {
+		named, _, _ = mime.ParseMediaType(http.DetectContentType(body))
+	}
+	json := named == "application/json" || strings.HasSuffix(named, "+json")
+	isText := json || strings.HasPrefix(named, "text/") || strings.HasSuffix(named, "+xml") || named == "application/xml" || named == "application/javascript"
+	if !isText && !hasMark(body) {
+		return body
+	}
+	return DecodeText(body, kind, json)
+}

@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+func TestAKindThatCannotBeginIsLeftAloneForEverLonger(t *testing.T) {
+	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	u := newUnwell(slog.New(slog.DiscardHandler))
+	u.now = func() time.Time { return now }
+	var last time.Duration
+	for i := range 10 {
+		for range 5 { // that were begun together count once
+			u.saw(belfry.KindCommand, false, "too many open files")
+		}
+		without, again, trying := u.state()
+		if !slices.Equal(without, []belfry.Kind{belfry.KindCommand}) || trying || !u.cannot(belfry.KindCommand) || u.cannot(belfry.KindHTTP) {
+			t.Fatalf("round %d: without %v, trying: %v", i, without, trying)
+		}
+		pause := again.Sub(now)
+		if pause <= 0 || pause > unwellMost || pause < last/4 {
+			t.Errorf("round %d: it is left alone for %s after %s", i, pause, last)
+		}
+		last, now = pause, again
+		if without, _, trying := u.state(); len(without) > 0 || !trying {
+			t.Errorf("round %d: when the pause is over it is not tried: %v", i, without)
+		}
+	}
+	if last < unwellMost/4 {
+		t.Errorf("after ten rounds the pause is %s", last)
+	}
+	u.saw(belfry.KindCommand, true, "")
+	if _, _, trying := u.state(); trying || len(u.said()) > 0 {
+		t.Errorf("it began, and is unwell all the same: %v", u.said())
+	}
+}
+
+func TestFaultsOfTheMachine(t *testing.T) {
+	for err, want := range map[error]bool{
+		fmt.Errorf("fork/exec: %w", syscall.EAGAIN): true, syscall.EMFILE: true, syscall.ENOSPC: true,
+		syscall.ENOENT: false, syscall.EACCES: false, syscall.ENOEXEC: false,
+	} {
+		if MachineFault(err) != want {
+			t.Errorf("%v is a fault of the machine: %v", err, !want)
+		}
+	}
+}
