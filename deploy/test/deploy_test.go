@@ -58,15 +58,17 @@ var variants = map[string]values{
 	"job":      {"pods": values{"enabled": true, "kind": "Job", "parallelism": 3, "queues": []any{"builds", "tests"}}},
 	"keda":     {"pods": values{"enabled": true}, "autoscale": values{"kind": "keda"}, "artifactStore": []any{values{"cidr": "10.20.0.0/24", "port": 443}}},
 	"hpa":      {"autoscale": values{"kind": "hpa"}},
-	"postgres": {"server": values{"replicas": 3, "database": values{"secretName": "db"}}},
-	"remote":   {"server": values{"enabled": false}, "serverURL": "https://belfry.example.com"},
+	"postgres": {"server": values{"replicas": 3, "database": values{"secretName": "db"}}, "artifacts": "s3://bytes/belfry?region=eu-central-1"},
+	"remote":   {"server": values{"enabled": false}, "serverURL": "https://belfry.example.com", "workerToken": values{"secretName": "token"}},
+	"tls":      {"server": values{"tls": values{"secretName": "cert"}}, "pods": values{"enabled": true, "kind": "Job"}},
+	"own":      {"secrets": values{"existing": "mine"}},
 }
 
 // documents are the objects of a rendering.
 func documents(t *testing.T, rendered map[string]string) (docs [][]byte) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		if strings.HasSuffix(name, ".tpl") {
+		if strings.HasSuffix(name, ".tpl") || strings.HasSuffix(name, ".txt") { // parts, and notes for people
 			continue
 		}
 		for _, doc := range strings.Split(rendered[name], "\n---") {
@@ -124,9 +126,35 @@ func read(t *testing.T, doc []byte) (any, *pod) {
 		return strict(&networkingv1.NetworkPolicy{}), nil
 	case "Service":
 		return strict(&corev1.Service{}), nil
+	case "Secret":
+		return strict(&corev1.Secret{}), nil
 	}
 	t.Fatalf("a %s is not looked at here", of)
 	return nil, nil
+}
+
+// Nodes on PostgreSQL are replaced one by one, the new beside the old.
+func TestServersOnPostgreSQLAreReplacedOneByOne(t *testing.T) {
+	deployments := 0
+	for name, v := range variants {
+		rendered, err := render(t, v)
+		must(t, err)
+		for _, doc := range documents(t, rendered) {
+			thing, _ := read(t, doc)
+			d, ok := thing.(*appsv1.Deployment)
+			if !ok || !strings.HasSuffix(d.Name, "-server") {
+				continue
+			}
+			deployments++
+			s := d.Spec.Strategy
+			if s.Type != appsv1.RollingUpdateDeploymentStrategyType || s.RollingUpdate == nil || s.RollingUpdate.MaxUnavailable.IntValue() != 0 || s.RollingUpdate.MaxSurge.IntValue() != 1 {
+				t.Errorf("%s: strategy %+v", name, s)
+			}
+		}
+	}
+	if deployments == 0 {
+		t.Error("no variant has servers on PostgreSQL")
+	}
 }
 
 func TestEveryPodIsRestricted(t *testing.T) {
@@ -235,6 +263,8 @@ func TestNothingComesInAndLittleGoesOut(t *testing.T) {
 func TestNonsenseIsRefused(t *testing.T) {
 	for name, v := range map[string]values{
 		"needs PostgreSQL":         {"server": values{"replicas": 2}},
+		"artifacts must name":      {"server": values{"database": values{"secretName": "db"}}},
+		"workerToken.secretName":   {"server": values{"enabled": false}},
 		"is not none, keda or hpa": {"autoscale": values{"kind": "magic"}},
 	} {
 		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), name) {
@@ -245,9 +275,10 @@ func TestNonsenseIsRefused(t *testing.T) {
 
 // The plain manifests are the chart's, for who does not use Helm.
 func TestManifestsAreThoseOfTheChart(t *testing.T) {
-	for file, v := range map[string]values{"belfry.yaml": variants["default"], "program-job.yaml": {
+	for file, v := range map[string]values{"belfry.yaml": {"secrets": values{"existing": "belfry-secrets"}}, "program-job.yaml": {
 		"server": values{"enabled": false}, "worker": values{"enabled": false}, "serverURL": "http://belfry-server.belfry.svc:7420",
-		"pods": values{"enabled": true, "kind": "Job"},
+		"workerToken": values{"secretName": "belfry-secrets", "key": "worker-token"},
+		"pods":        values{"enabled": true, "kind": "Job"},
 	}} {
 		rendered, err := render(t, v)
 		must(t, err)

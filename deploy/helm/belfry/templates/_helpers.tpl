@@ -16,7 +16,48 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "belfry.image" -}}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{- end }}
 
 {{- define "belfry.serverURL" -}}
-{{ .Values.serverURL | default (printf "http://%s-server.%s.svc:7420" (include "belfry.name" .) .Release.Namespace) }}
+{{ .Values.serverURL | default (printf "%s://%s-server.%s.svc:7420" (include "belfry.scheme" .) (include "belfry.name" .) .Release.Namespace) }}
+{{- end }}
+
+{{- define "belfry.scheme" -}}{{ ternary "https" "http" (ne .Values.server.tls.secretName "") }}{{- end }}
+
+{{- define "belfry.secrets" -}}{{ .Values.secrets.existing | default (printf "%s-secrets" (include "belfry.name" .)) }}{{- end }}
+
+{{/* The workers' token: one file, and nothing else of what is secret. */}}
+{{- define "belfry.workerTokenVolume" -}}
+- name: token
+  secret:
+    defaultMode: 0440
+    {{- if .Values.workerToken.secretName }}
+    secretName: {{ .Values.workerToken.secretName }}
+    items: [{key: {{ .Values.workerToken.key }}, path: token}]
+    {{- else if .Values.server.enabled }}
+    secretName: {{ include "belfry.secrets" . }}
+    items: [{key: worker-token, path: token}]
+    {{- else }}
+    {{- fail "without server.enabled, workerToken.secretName must name a secret with a token of the server" }}
+    {{- end }}
+{{- end }}
+
+{{/* Whom workers trust besides the system's authorities: who signed the server's certificate, if its secret says so. */}}
+{{- define "belfry.caVolume" -}}
+{{- if .Values.server.tls.secretName -}}
+- name: ca
+  secret:
+    secretName: {{ .Values.server.tls.secretName }}
+    defaultMode: 0444
+    items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
+{{- end }}
+{{- define "belfry.caMount" -}}
+{{- if .Values.server.tls.secretName -}}
+- {name: ca, mountPath: /run/belfry-ca, readOnly: true}
+{{- end }}
+{{- end }}
+{{- define "belfry.caEnv" -}}
+{{- if .Values.server.tls.secretName -}}
+- {name: BELFRY_CA_FILE, value: /run/belfry-ca/ca.crt}
+{{- end }}
 {{- end }}
 
 {{/* What every pod has: nobody's user, no token of the cluster. */}}
@@ -73,31 +114,32 @@ spec:
         - {name: BELFRY_TOKEN_FILE, value: /run/belfry/token}
         {{- include "belfry.programEnv" .Values.pods | nindent 8 }}
         {{- include "belfry.queuesEnv" .Values.pods.queues | nindent 8 }}
+        {{- with include "belfry.caEnv" . }}{{ . | nindent 8 }}{{ end }}
       resources: {{- toYaml .Values.pods.resources | nindent 8 }}
       volumeMounts:
         - {name: belfry, mountPath: /belfry}
         - {name: tmp, mountPath: /tmp}
         - {name: token, mountPath: /run/belfry, readOnly: true}
+        {{- with include "belfry.caMount" . }}{{ . | nindent 8 }}{{ end }}
   containers:
     - name: main
       {{- include "belfry.containerSecurity" . | nindent 6 }}
       args: [worker, main, --dir, /belfry, --grace, 30s]
       env:
         {{- include "belfry.programEnv" .Values.pods | nindent 8 }}
+        {{- with include "belfry.caEnv" . }}{{ . | nindent 8 }}{{ end }}
       resources: {{- toYaml .Values.pods.resources | nindent 8 }}
       volumeMounts:
         - {name: belfry, mountPath: /belfry}
         - {name: tmp, mountPath: /tmp}
+        {{- with include "belfry.caMount" . }}{{ . | nindent 8 }}{{ end }}
   volumes:
     - name: belfry
       emptyDir: {sizeLimit: {{ .Values.pods.volumeSize }}}
     - name: tmp
       emptyDir: {sizeLimit: 64Mi}
-    - name: token
-      secret:
-        secretName: {{ .Values.workerToken.secretName }}
-        defaultMode: 0440
-        items: [{key: {{ .Values.workerToken.key }}, path: token}]
+    {{- include "belfry.workerTokenVolume" . | nindent 4 }}
+    {{- with include "belfry.caVolume" . }}{{ . | nindent 4 }}{{ end }}
 {{- end }}
 
 {{/* How a job of one such pod ends. Belfry retries, so Kubernetes must not. */}}
