@@ -1,4 +1,4 @@
-# Building needs Go alone. Testing needs PostgreSQL's programs and a browser besides: "make setup" installs them.
+# Building needs Go alone. Testing needs PostgreSQL's programs and a browser besides: "make test" installs what is missing.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,6 +16,11 @@ ROUNDS ?= 24
 ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 15m
 
+# The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
+LANES := ClientsThatLeave HostilePeers KnownTruth TwoVersions CannotRun PagesThroughLiveUpdates EveryPage Replay \
+	AQuarterOfAYear MonitorsAreWatchedOnANode HostilePagesAreBounded Chaos
+space := $(subst ,, )
+
 # SUDO is empty for root and where there is no sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
@@ -24,30 +29,31 @@ help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
-setup: ## Install what the tests need and is missing (Debian packages: postgresql, faketime, chromium, gcc, runsc)
-	@internal/e2e/setup.sh
-	@ui/setup.sh
-	@worker/sandbox/setup.sh
-	@have() { [ -x "$$1/postgres" ] && [ -x "$$1/initdb" ]; }; \
-	if [ -n "$${BELFRY_PG_BIN:-}" ]; then \
-		have "$$BELFRY_PG_BIN" || { echo "setup: no postgres and initdb in BELFRY_PG_BIN=$$BELFRY_PG_BIN" >&2; exit 1; }; \
-		exit 0; \
-	fi; \
-	IFS=:; for dir in $$PATH /usr/lib/postgresql/*/bin /usr/local/bin; do \
-		if have "$$dir"; then echo "setup: PostgreSQL is in $$dir"; exit 0; fi; \
-	done; \
-	command -v apt-get >/dev/null || { echo "setup: install PostgreSQL 15 or newer, then set BELFRY_PG_BIN to the folder of postgres and initdb" >&2; exit 1; }; \
-	export DEBIAN_FRONTEND=noninteractive; \
-	$(SUDO) apt-get update; \
-	$(SUDO) apt-get install -y --no-install-recommends postgresql
+setup: ## Install what "make test" needs and is missing (Debian packages: postgresql, faketime, chromium, gcc, runsc)
+	@tools/setup.sh
 
 .PHONY: build
 build: ## Build the static binary bin/belfry
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/belfry ./cmd/belfry
 
 .PHONY: test
-test: ## Test everything, on SQLite and on PostgreSQL; "make lint" vets
-	go test -vet=off ./...
+test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
+	go test -vet=off -timeout 20m -skip '^Test($(subst $(space),|,$(LANES)))' ./...
+
+.PHONY: test-all
+test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, oracles, brokers, S3, the chart, peers
+
+.PHONY: lanes
+lanes: setup ## Run the lanes, tests that take a minute or more each (LANES='Chaos HostilePeers')
+	tools/lane.sh $(LANES)
+
+.PHONY: test-modules
+test-modules: setup-oracles setup-brokers setup-peers ## Test rules with foreign engines, S3, the chart and the units, brokers, peers
+	go test -tags oracles -count=1 ./internal/oracles
+	cd blob/s3test && go test -timeout 20m ./...
+	cd deploy/test && go test -timeout 20m ./...
+	cd transport/brokertest && go vet ./... && go test -timeout 20m ./...
+	cd bench && go test -timeout 20m ./...
 
 .PHONY: test-vm
 test-vm: ## Test the sandbox in a virtual machine with Debian's kernel and control groups of version 2 alone (as root; VM_TESTS='-test.run Memory')
@@ -118,7 +124,7 @@ setup-brokers: ## Install the SQS server that the tests of brokers run against (
 
 .PHONY: test-brokers
 test-brokers: setup-brokers ## Test brokers against real servers (module transport/brokertest)
-	cd transport/brokertest && go vet ./... && go test ./...
+	cd transport/brokertest && go vet ./... && go test -timeout 20m ./...
 
 .PHONY: lint
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)

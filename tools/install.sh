@@ -4,8 +4,10 @@
 install_packages() {
 	[ $# -gt 0 ] || return 0
 	command -v apt-get >/dev/null || { echo "setup: install $*" >&2; exit 1; }
-	local sudo
-	sudo=$([ "$(id -u)" = 0 ] || command -v sudo)
+	local sudo=
+	if [ "$(id -u)" != 0 ]; then
+		sudo=$(command -v sudo) || { echo "setup: run it as root, or install $*" >&2; exit 1; }
+	fi
 	export DEBIAN_FRONTEND=noninteractive
 	$sudo apt-get update
 	$sudo apt-get install -y --no-install-recommends "$@"
