@@ -15,6 +15,8 @@ type Dispatch struct {
 	Send   bool
 	Until  time.Time // it stays pending and becomes due then; zero: it is suppressed, or sent
 	Reason string    // to be kept in the alert's row
+	// Instead are the channels that the rule of a suppressed alert names now.
+	Instead []Delivery
 }
 
 // DeliveryFacts is what is so at the moment in which alerts of a channel are
@@ -28,6 +30,10 @@ type DeliveryFacts struct {
 	// way, otherwise the state of the last. Empty: there was none. It is asked
 	// for ends alone.
 	Told func(incident int64) AlertState
+	// Rules are those of the namespace, and Quiet answers as for [Route]: both
+	// may have changed since an alert was written.
+	Rules []AlertRule
+	Quiet func(rule AlertRule, at time.Time) (until time.Time)
 }
 
 // MonitorFacts is what is so of a monitor.
@@ -74,6 +80,9 @@ const (
 //   - What was tried once is tried on: what decided it may have gone since.
 //   - An up goes only where its down went, or where there was no down to go.
 //   - What waited for the end of quiet hours is told if it is still so.
+//   - What waited for more than its group is routed again: see [Reroute]. It
+//     is not sent when no rule sends it to this channel any more, but the end
+//     of an outage goes where its begin was told.
 //   - In maintenance, and while a monitor it depends on is down, nobody is told
 //     that something began. What is still so afterwards is told then. Pages
 //     are meant to change in maintenance, so that is not told at all.
@@ -154,9 +163,15 @@ func (d *dispatcher) end(a Alert) {
 	if a.Notice.Type == NoticeUp && d.facts.Told != nil {
 		told = d.facts.Told(a.Notice.Incident)
 	}
+	again := d.reroute(a)
 	switch {
 	case known && m.Muted && told != AlertSent:
 		d.suppress(a, whyMuted)
+	case again.Gone != "" && told != AlertSent:
+		d.suppress(a, again.Gone)
+	case again.Gone == "" && again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
+		return // what began is decided for itself
 	case a.Tries > 0: // it was to be told before, and was not taken
 		d.send(a)
 		why = whyWithEnd
@@ -185,6 +200,15 @@ func (d *dispatcher) end(a Alert) {
 	for _, b := range reminders {
 		d.suppress(b, whyOver)
 	}
+}
+
+// reroute routes an alert again that waits for more than its group. All others
+// go as they were routed.
+func (d *dispatcher) reroute(a Alert) Rerouted {
+	if a.Tries > 0 || a.Notice.Type != NoticeReminder && !waited(a) {
+		return Rerouted{}
+	}
+	return Reroute(a, d.facts.Rules, d.facts.Quiet, d.now)
 }
 
 // untold are the alerts that are pending and say that it began what a says is
@@ -228,7 +252,15 @@ func hiddenBy(m MonitorFacts) string {
 // begin decides about an alert that says that something begins, goes on, or
 // just happened.
 func (d *dispatcher) begin(a Alert) {
-	if a.Notice.Monitor == "" || a.Notice.Type == NoticeTest {
+	again := d.reroute(a)
+	switch {
+	case again.Gone != "":
+		d.decided[a.ID] = Dispatch{ID: a.ID, Reason: again.Gone, Instead: again.Instead}
+		return
+	case a.Notice.Monitor == "" && again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
+		return
+	case a.Notice.Monitor == "" || a.Notice.Type == NoticeTest:
 		d.send(a)
 		return
 	}
@@ -246,6 +278,8 @@ func (d *dispatcher) begin(a Alert) {
 		d.suppress(a, why)
 	case m.Maintenance.Name != "":
 		d.inMaintenance(a, m.Maintenance)
+	case again.DueAt.After(d.now):
+		d.wait(a, again.DueAt, again.Held)
 	case m.Parent != "":
 		d.wait(a, d.now.Add(waitParent), why)
 	case strings.HasSuffix(a.Reason, whyParent):

@@ -19,10 +19,13 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 		if len(f) < 3 {
 			t.Fatalf("%q is not an alert", part)
 		}
-		a := Alert{ID: int64(len(list) + 1), State: AlertPending, Notice: Notice{Type: NoticeType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
+		a := Alert{ID: int64(len(list) + 1), State: AlertPending, Channel: "mail", Rule: "all", CreatedAt: at("09:00"), Notice: Notice{Type: NoticeType(f[0]), Monitor: strings.Trim(f[1], "-")}, DueAt: at(f[2])}
 		switch a.Notice.Type {
 		case NoticeDown, NoticeUp, NoticeReminder:
 			a.Notice.Incident = 5
+		}
+		if a.Notice.Type == NoticeReminder {
+			a.Notice.Since, a.Notice.Count = a.DueAt.Add(-time.Hour), 1
 		}
 		for _, extra := range f[3:] {
 			key, value, _ := strings.Cut(extra, "=")
@@ -40,10 +43,13 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 	return list
 }
 
+// everything is a rule that sends all to one channel.
+var everything = AlertRule{Name: "all", On: NoticeTypes, Channels: []string{"mail"}, Remind: Duration(time.Hour)}
+
 // sightOf reads "site down; db up muted maintenance told=sent".
 func sightOf(t testing.TB, text string) DeliveryFacts {
 	t.Helper()
-	facts := DeliveryFacts{Monitors: map[string]MonitorFacts{}}
+	facts := DeliveryFacts{Monitors: map[string]MonitorFacts{}, Rules: []AlertRule{everything}}
 	told := AlertState("")
 	for part := range strings.SplitSeq(text, ";") {
 		f := strings.Fields(part)
@@ -186,6 +192,89 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// TestDeliverRoutesAgain is of alerts that wait while rules and quiet hours
+// change.
+func TestDeliverRoutesAgain(t *testing.T) {
+	t.Parallel()
+	const (
+		quiet  = " why=quiet_hours_until_7"
+		window = " why=maintenance_w_until_7"
+	)
+	with := func(change func(*AlertRule)) []AlertRule {
+		rule := everything
+		change(&rule)
+		return []AlertRule{rule}
+	}
+	night := with(func(r *AlertRule) { r.Quiet = []string{"night"} })
+	moved := with(func(r *AlertRule) { r.Channels = []string{"phone"} })
+	off := with(func(r *AlertRule) { r.Off = true })
+	other := with(func(r *AlertRule) { r.Name = "other" })
+	for _, row := range []struct {
+		name, alerts, facts string
+		rules               []AlertRule
+		want                string
+	}{
+		{"still quiet", "down site 10:00" + quiet, "site down", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"still quiet for a job", "job_failed - 10:00" + quiet, "", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"quiet after maintenance", "down site 10:00" + window, "site down", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"quiet and over", "down site 10:00" + quiet, "site up", night, "1 no: over before it was told"},
+		{"not quiet any more", "down site 10:00" + quiet, "site down", []AlertRule{everything}, "1 send"},
+		{"no rule any more", "down site 10:00" + quiet, "site down", nil, "1 no: alert rule all was deleted"},
+		{"nor for a job", "job_failed - 10:00" + quiet, "", nil, "1 no: alert rule all was deleted"},
+		{"nor after maintenance", "down site 10:00" + window, "site down", nil, "1 no: alert rule all was deleted"},
+		{"but another rule", "down site 10:00" + quiet, "site down", other, "1 send"},
+		{"a rule that is off", "down site 10:00" + quiet, "site down", off, "1 no: alert rule all does not send it here any more"},
+		{"another channel", "down site 10:00" + quiet, "site down", moved, "1 no: alert rule all does not send it here any more; phone by all at 10:00"},
+		{"what waits for its group is not routed again", "down site 10:00", "site down", nil, "1 send"},
+		{"nor is what was tried", "down site 10:00 tries=x" + quiet, "site down", nil, "1 send"},
+		{"an end in quiet hours", "up site 10:00" + quiet, "site up told=sent", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"an end without a rule, of what was told", "up site 10:00" + quiet, "site up told=sent", nil, "1 send"},
+		{"and of what was not", "up site 10:00" + quiet, "site up", nil, "1 no: alert rule all was deleted"},
+		{"both in quiet hours that go on", "down site 10:00" + quiet + "; up site 10:00" + quiet, "site up told=pending", night, "1 no: over before it was told; 2 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
+		{"a reminder without its rule", "reminder site 10:00", "site down", other, "1 no: alert rule all was deleted"},
+		{"a reminder of a rule that reminds later", "reminder site 10:00", "site down", with(func(r *AlertRule) { r.Remind = span("3h") }), "1 until 12:00: "},
+		{"or never", "reminder site 10:00", "site down", with(func(r *AlertRule) { r.Remind = 0 }), "1 no: alert rule all does not remind of it any more"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			facts := sightOf(t, row.facts)
+			facts.Rules = row.rules
+			facts.Quiet = func(rule AlertRule, at time.Time) time.Time {
+				if len(rule.Quiet) > 0 && at.Before(noon) {
+					return noon
+				}
+				return time.Time{}
+			}
+			answers := Deliver(alertsOf(t, row.alerts), facts, at("10:00"))
+			got := dispatches(answers)
+			for _, d := range answers {
+				if len(d.Instead) > 0 {
+					got += "; " + deliveries(d.Instead)
+				}
+			}
+			if got != row.want {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+		})
+	}
+}
+
+// TestRerouteEnds is about quiet hours that never end: they hold an alert for 30
+// days, however often it is routed again.
+func TestRerouteEnds(t *testing.T) {
+	t.Parallel()
+	a := alertsOf(t, "down site 10:00 why=quiet_hours_until_7")[0]
+	always := func(_ AlertRule, at time.Time) time.Time { return at.Add(maxQuiet) }
+	for _, now := range []time.Time{at("10:00"), at("10:00").Add(maxQuiet / 2)} {
+		if got, want := Reroute(a, []AlertRule{everything}, always, now).DueAt, a.CreatedAt.Add(maxQuiet); !got.Equal(want) {
+			t.Errorf("at %s it is due at %s, want %s", now, got, want)
+		}
+	}
+	if got := Reroute(a, []AlertRule{everything}, always, a.CreatedAt.Add(maxQuiet)); got.Gone != "" || !got.DueAt.IsZero() {
+		t.Errorf("after 30 days: %+v", got)
+	}
+}
+
 // TestDeliverKeepsItsWord draws alerts and facts at random.
 func TestDeliverKeepsItsWord(t *testing.T) {
 	t.Parallel()
@@ -196,11 +285,14 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 		now := at("10:00")
 		var alerts []Alert
 		for i := range rapid.IntRange(0, 8).Draw(t, "alerts") {
-			a := Alert{ID: int64(i + 1), Reason: rapid.SampledFrom(reasons).Draw(t, "reason"), Tries: rapid.IntRange(0, 1).Draw(t, "tries"), DueAt: minutesAfter(t, now, -2, 2, "due")}
+			a := Alert{ID: int64(i + 1), Channel: "mail", Rule: "all", CreatedAt: now.Add(-time.Hour), Reason: rapid.SampledFrom(reasons).Draw(t, "reason"), Tries: rapid.IntRange(0, 1).Draw(t, "tries"), DueAt: minutesAfter(t, now, -2, 2, "due")}
 			a.Notice = Notice{Type: rapid.SampledFrom(kinds).Draw(t, "type"), Monitor: rapid.SampledFrom(monitors).Draw(t, "monitor"), Incident: rapid.Int64Range(0, 1).Draw(t, "incident")}
+			if a.Notice.Type == NoticeReminder {
+				a.Notice.Since, a.Notice.Count = a.DueAt.Add(-time.Hour), 1
+			}
 			alerts = append(alerts, a)
 		}
-		facts := DeliveryFacts{Monitors: map[string]MonitorFacts{}}
+		facts := DeliveryFacts{Monitors: map[string]MonitorFacts{}, Rules: []AlertRule{everything}}
 		told := rapid.SampledFrom([]AlertState{"", AlertPending, AlertSent, AlertFailed, AlertSuppressed}).Draw(t, "told")
 		facts.Told = func(int64) AlertState { return told }
 		for _, name := range monitors[:2] {

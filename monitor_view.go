@@ -105,6 +105,7 @@ type AlertFilter struct {
 	Monitor   string
 	Incident  int64 // 0: of any, and of none
 	State     AlertState
+	ID        int64 // 0: any
 }
 
 // DocumentFilter selects channels, alert rules, windows or status pages, by

@@ -2,6 +2,7 @@ package belfry
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -51,6 +52,53 @@ func Route(n Notice, rules []AlertRule, quiet func(rule AlertRule, at time.Time)
 				out[i] = d
 			}
 		}
+	}
+	return out
+}
+
+// Rerouted is the answer of [Reroute].
+type Rerouted struct {
+	Gone    string     // why no rule sends the alert to its channel any more; empty: one does
+	Instead []Delivery // where its rule sends it now, when it is gone
+	DueAt   time.Time  // when it is due, if not now
+	Held    string     // why it waits until then
+}
+
+// Reroute decides again about an alert that waits, for the rules and quiet hours
+// as they are now. What waited has waited for its group as well. A reminder
+// follows the rule alone that reminds. Nothing waits for quiet hours for longer
+// than 30 days in all.
+func Reroute(a Alert, rules []AlertRule, quiet func(rule AlertRule, at time.Time) (until time.Time), now time.Time) (out Rerouted) {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Group = -1
+	}
+	own := slices.DeleteFunc(slices.Clone(rules), func(r AlertRule) bool { return r.Name != a.Rule })
+	from := a.CreatedAt
+	if a.Notice.Type == NoticeReminder {
+		rules = own
+		if len(own) > 0 {
+			planned := NextReminder(own[0], a.Notice.Since, a.Notice.Count-1)
+			if planned.IsZero() {
+				return Rerouted{Gone: fmt.Sprintf("alert rule %s does not remind of it any more", a.Rule)}
+			}
+			from = later(from, planned)
+		}
+	}
+	to := Route(a.Notice, rules, quiet, later(now, from))
+	i := slices.IndexFunc(to, func(d Delivery) bool { return d.Channel == a.Channel })
+	switch {
+	case i < 0 && len(own) == 0:
+		return Rerouted{Gone: fmt.Sprintf("alert rule %s was deleted", a.Rule)}
+	case i < 0:
+		out.Gone = fmt.Sprintf("alert rule %s does not send it here any more", a.Rule)
+		if a.Notice.Type != NoticeReminder {
+			out.Instead = Route(a.Notice, own, quiet, now)
+		}
+		return out
+	}
+	if due := sooner(to[i].DueAt, from.Add(maxQuiet)); due.After(now) {
+		out.DueAt, out.Held = due, to[i].Held
 	}
 	return out
 }

@@ -19,6 +19,7 @@ func (s *Server) alertRoutes() {
 		Monitor   string            `query:"monitor" doc:"Only alerts about this monitor"`
 		Incident  int64             `query:"incident" minimum:"0" doc:"Only alerts about this outage"`
 		State     belfry.AlertState `query:"state" doc:"Only alerts in this state: pending, sent, failed or suppressed"`
+		ID        int64             `query:"id" minimum:"0" doc:"Only the alert with this number"`
 		Limit     int               `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string            `query:"cursor" doc:"Next of the page before"`
 	}
@@ -35,7 +36,7 @@ func (s *Server) alertRoutes() {
 		}
 		return page(s.service.Alerts(ctx, belfry.AlertFilter{
 			Paging:    belfry.Paging{Limit: in.Limit, Cursor: in.Cursor},
-			Namespace: ns, Channel: in.Channel, Monitor: in.Monitor, Incident: in.Incident, State: in.State,
+			Namespace: ns, Channel: in.Channel, Monitor: in.Monitor, Incident: in.Incident, State: in.State, ID: in.ID,
 		}))
 	})
 
@@ -53,7 +54,7 @@ func (s *Server) alertRoutes() {
 
 	serveDocument(s, document[belfry.AlertRule]{
 		id: "alert-rule", path: "/v1/alert-rules", one: "an alert rule", many: "alert rules",
-		ending: "What it has decided already is told.",
+		ending: "Its alerts that wait for quiet hours, maintenance or the time of a reminder are suppressed, unless another rule sends them there.",
 		owner:  func(d *belfry.AlertRule) (namespace, name *string) { return &d.Namespace, &d.Name },
 		save:   s.service.SaveAlertRule, drop: s.service.DeleteAlertRule, read: s.service.AlertRule, list: s.service.AlertRules,
 	})

@@ -154,6 +154,9 @@ func (c *Client) Alerts(ctx context.Context, f belfry.AlertFilter) (belfry.Page[
 	if f.Incident > 0 {
 		query.Set("incident", strconv.FormatInt(f.Incident, 10))
 	}
+	if f.ID > 0 {
+		query.Set("id", strconv.FormatInt(f.ID, 10))
+	}
 	return get[belfry.Page[belfry.Alert]](ctx, c, "/v1/alerts", paged(f.Paging, query))
 }
 

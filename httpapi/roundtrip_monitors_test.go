@@ -25,7 +25,7 @@ func monitorCalls(c *Client) []exchange {
 	series := belfry.SeriesQuery{Namespace: "ns", Monitor: "n", From: at, To: at.Add(time.Hour), Step: belfry.Duration(5 * time.Minute)}
 	incidents := belfry.IncidentFilter{Paging: paging, Namespace: "*", Monitor: "m", Open: true, Over: true}
 	versions := belfry.VersionFilter{Paging: paging, Namespace: "ns", Monitor: "n"}
-	alerts := belfry.AlertFilter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", Incident: 7, State: "failed"}
+	alerts := belfry.AlertFilter{Paging: paging, Namespace: "*", Channel: "c", Monitor: "m", Incident: 7, State: "failed", ID: 9}
 	monitors := belfry.MonitorFilter{Paging: paging, Namespace: "*", Status: "down", Kind: "heartbeat", Tag: "g", Search: "n&"}
 	calls := []exchange{
 		{[]any{"CreateMonitor", filled[belfry.Monitor]()}, shownView(),

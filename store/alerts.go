@@ -120,6 +120,48 @@ func (c *change) route(n belfry.Notice, monitor int64) error {
 	return nil
 }
 
+// rerouteAlerts has the alerts of a namespace that wait for more than their group
+// decided about again, because a rule or its quiet hours changed. It is done
+// when they are taken, a bounded part at a time.
+func (c *change) rerouteAlerts(namespace string) error {
+	c.wake(topicEngine)
+	_, err := c.tx.Exec(c.ctx, `
+		update belfry.alerts
+		set due_at = $2
+		where id in (
+			select a.id
+			from belfry.alerts a
+			where a.namespace = $1 and a.state = 'pending' and a.due_at > $2 and a.tries = 0 and (a.reason <> '' or a.type = 'reminder')
+			order by a.id`+c.sql.ForUpdate("a")+`)`, namespace, micros(c.now))
+	return err
+}
+
+// sendInstead writes the alerts of a notice for channels that its rule names
+// now, where it has none yet.
+func (c *change) sendInstead(a belfry.Alert, monitor int64, to []belfry.Delivery) error {
+	for _, d := range to {
+		_, there, err := first(c.ctx, c.tx, scanInt, `
+			select 1
+			from belfry.alerts
+			where namespace = $1 and channel = $2 and state = 'pending' and type = $3 and monitor_id = $4 and notice = $5
+			union all
+			select 1
+			from belfry.alerts
+			where incident_id = $6 and incident_id > 0 and channel = $2 and namespace = $1 and type = $3
+			limit 1`, a.Namespace, d.Channel, string(a.Notice.Type), monitor, text(a.Notice), a.Notice.Incident)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		if err := c.insertAlert(a.Notice, d, monitor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // remind plans the next reminder of an outage through one rule.
 func (c *change) remind(rule belfry.AlertRule, r rules, down belfry.Notice, monitor int64, told int) error {
 	at := belfry.NextReminder(rule, down.Since, told)
@@ -167,6 +209,9 @@ func (s *Store) Alerts(ctx context.Context, f belfry.AlertFilter) (p belfry.Page
 	if f.Incident > 0 {
 		w.conds = append(w.conds, "incident_id > 0") // or the partial index would not be taken
 		w.and("incident_id = ?", f.Incident)
+	}
+	if f.ID > 0 {
+		w.and("id = ?", f.ID)
 	}
 	if before > 0 {
 		w.and("id < ?", before)

@@ -82,7 +82,23 @@ func (c *change) saveCalendar(cal belfry.Calendar) (saved, old belfry.Calendar, 
 		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), micros(c.now)); err != nil {
 		return cal, old, err
 	}
+	if err := c.rerouteQuiet(cal); err != nil {
+		return cal, old, err
+	}
 	return cal, old, c.audit("update", "calendar", cal.Namespace, cal.Name, "", old, cal)
+}
+
+// rerouteQuiet has alerts decided about again that wait for a calendar, if it is
+// the quiet hours of any rule.
+func (c *change) rerouteQuiet(cal belfry.Calendar) error {
+	rules, err := alertRules.all(c.ctx, c.tx, cal.Namespace)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rules, func(r belfry.AlertRule) bool { return slices.Contains(r.Quiet, cal.Name) }) {
+		return c.rerouteAlerts(cal.Namespace)
+	}
+	return nil
 }
 
 func (c *change) insertCalendar(cal belfry.Calendar) (belfry.Calendar, error) {

@@ -30,8 +30,9 @@ type docKind[T document] struct {
 	// check refuses one that names what is not there, free one that others name.
 	// Either may be nil.
 	check, free func(c *change, d T) error
-	// wakes tells whether monitors have to be looked at after a change.
-	wakes bool
+	// touch has looked at again what a change of one in a namespace may concern.
+	// It may be nil.
+	touch func(c *change, namespace string) error
 }
 
 // head is where a document keeps what the store gives it.
@@ -61,7 +62,7 @@ var alertRules = docKind[belfry.AlertRule]{
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
 	defaults: belfry.AlertRule.WithDefaults, validate: belfry.AlertRule.Validate,
-	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkRule,
+	keep: older[belfry.AlertRule], shown: same[belfry.AlertRule], check: checkRule, touch: (*change).rerouteAlerts,
 }
 
 var windows = docKind[belfry.Window]{
@@ -70,7 +71,7 @@ var windows = docKind[belfry.Window]{
 		return head{&d.Namespace, &d.Name, &d.ID, &d.Generation, &d.CreatedAt, &d.UpdatedAt}
 	},
 	defaults: belfry.Window.WithDefaults, validate: belfry.Window.Validate,
-	keep: older[belfry.Window], shown: same[belfry.Window], wakes: true,
+	keep: older[belfry.Window], shown: same[belfry.Window], touch: (*change).wakeMonitors,
 }
 
 var statusPages = docKind[belfry.StatusPage]{
@@ -152,8 +153,8 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	if err := k.expect(c, *h.name, old); err != nil {
 		return d, old, err
 	}
-	if k.wakes {
-		if err := c.wakeMonitors(*h.namespace); err != nil {
+	if k.touch != nil {
+		if err := k.touch(c, *h.namespace); err != nil {
 			return d, old, err
 		}
 	}
@@ -203,8 +204,8 @@ func (k docKind[T]) delete(c *change, d T) error {
 			return err
 		}
 	}
-	if k.wakes {
-		if err := c.wakeMonitors(*h.namespace); err != nil {
+	if k.touch != nil {
+		if err := k.touch(c, *h.namespace); err != nil {
 			return err
 		}
 	}
@@ -376,7 +377,9 @@ func (s *Store) SaveAlertRule(ctx context.Context, d belfry.AlertRule) (belfry.A
 	return saveDoc(ctx, s, alertRules, d)
 }
 
-// DeleteAlertRule removes an alert rule. What it has decided already is told.
+// DeleteAlertRule removes an alert rule. Its alerts that wait for no more than
+// their group are still sent; those that wait for quiet hours, maintenance or
+// the time of a reminder are not, unless another rule sends them there.
 func (s *Store) DeleteAlertRule(ctx context.Context, namespace, name string) error {
 	return deleteDoc(ctx, s, alertRules, namespace, name)
 }

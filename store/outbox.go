@@ -119,7 +119,11 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 		case !d.Until.IsZero():
 			_, err = c.tx.Exec(c.ctx, `update belfry.alerts set due_at = $2, reason = $3 where id = $1`, a.ID, micros(d.Until), d.Reason)
 		default:
-			if _, err = c.tx.Exec(c.ctx, `update belfry.alerts set state = 'suppressed', reason = $2, ended_at = $3 where id = $1`, a.ID, d.Reason, micros(c.now)); err == nil {
+			_, err = c.tx.Exec(c.ctx, `update belfry.alerts set state = 'suppressed', reason = $2, ended_at = $3 where id = $1`, a.ID, d.Reason, micros(c.now))
+			if err == nil {
+				err = c.sendInstead(a, monitors[a.ID], d.Instead)
+			}
+			if err == nil {
 				err = c.remindAgain(a, monitors[a.ID])
 			}
 		}
@@ -195,7 +199,9 @@ func (c *change) deliveryFacts(channel belfry.Channel, alerts []belfry.Alert) (f
 		}
 	}
 	f.Told = func(incident int64) belfry.AlertState { return told[incident] }
-	return f, nil
+	r, err := c.rulesOf(channel.Namespace)
+	f.Rules, f.Quiet = r.all, r.quiet
+	return f, err
 }
 
 // toldOf is what became of the alerts of a channel that said that an incident

@@ -61,7 +61,7 @@ func (c *cli) alertList() *cobra.Command {
 
 func (c *cli) alertShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Aliases: []string{"tries"}, Short: "Show the tries to deliver an alert, and what the receiver said", Args: cobra.ExactArgs(1),
+		Use: "show ID", Aliases: []string{"tries"}, Short: "Show an alert, the tries to deliver it, and what the receiver said", Args: cobra.ExactArgs(1),
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
 			id, err := belfry.JobIDFromText("ID", args[0])
 			if err != nil {
@@ -71,9 +71,16 @@ func (c *cli) alertShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p, err := s.Alerts(ctx, belfry.AlertFilter{Namespace: s.namespace, ID: id})
+			if err != nil {
+				return err
+			}
 			return c.emit(belfry.Page[belfry.AlertTry]{Items: tries}, func(w io.Writer) {
+				for _, a := range p.Items {
+					c.drawAlert(w, a)
+				}
 				if len(tries) == 0 {
-					fmt.Fprintln(c.stderr, "it was not tried yet, or never will be; see: belfry alert list")
+					fmt.Fprintln(c.stderr, "it was not tried")
 					return
 				}
 				g := c.grid("AT", "CHANNEL", "TOOK", "TOGETHER", "SAID")
@@ -91,6 +98,15 @@ func (c *cli) alertShow() *cobra.Command {
 			})
 		}),
 	}
+}
+
+func (c *cli) drawAlert(w io.Writer, a belfry.Alert) {
+	due := ""
+	if a.State == belfry.AlertPending {
+		due = stamp(a.DueAt)
+	}
+	c.pairs(w, "alert", strconv.FormatInt(a.ID, 10), "title", a.Notice.Title, "channel", a.Channel, "rule", a.Rule, "state", string(a.State),
+		"reason", a.Reason, "created", stamp(a.CreatedAt), "due", due)
 }
 
 func (c *cli) alertRules() document[belfry.AlertRule] {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	rules "github.com/belfry-run/belfry/cron"
 )
 
 // channel saves a webhook and a rule that sends all there.
@@ -45,6 +46,12 @@ func (b *bench) alerts(f belfry.AlertFilter) (out string) {
 		out += fmt.Sprintf("%s %s %s\n", a.Channel, a.Notice.Type, a.State)
 	}
 	return out
+}
+
+// quietDays is a calendar of whole days, counted from today.
+func quietDays(now time.Time, first, last int) belfry.Calendar {
+	day := func(n int) string { return now.UTC().AddDate(0, 0, n).Format(time.DateOnly) }
+	return belfry.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Closings: []rules.Closing{{Dates: day(first) + ".." + day(last)}}}}
 }
 
 func init() {
@@ -253,6 +260,62 @@ func init() {
 		want(b, "left", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 0)
 		want(b, "sent", b.alerts(belfry.AlertFilter{State: belfry.AlertSent}), "hook down sent\n")
 	})
+
+	// Quiet hours hold an outage, and then one edit concerns it.
+	for _, edit := range []struct {
+		name  string
+		to    func(b *bench)
+		want  []string // messages
+		state string   // alerts of the outage
+		why   string   // of the first
+	}{
+		{"whose calendar opens is sent at once", func(b *bench) {
+			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), 2, 3)))(b)
+		}, []string{"site is down"}, "hook down sent\n", ""},
+		{"whose calendar is edited and stays shut waits for its new end", func(b *bench) {
+			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), -1, 1)))(b)
+		}, nil, "hook down pending\n", "quiet hours until "},
+		{"whose rule loses its quiet hours is sent at once", func(b *bench) {
+			must(b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "to-hook", Channels: []string{"hook"}}))(b)
+		}, []string{"site is down"}, "hook down sent\n", ""},
+		{"whose rule has another channel goes there", func(b *bench) {
+			b.channel("phone", func(r *belfry.AlertRule) { r.Off = true })
+			must(b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "to-hook", Channels: []string{"phone"}, Group: -1}))(b)
+		}, []string{"site is down"}, "hook down suppressed\nphone down sent\n", "alert rule to-hook does not send it here any more"},
+		{"whose rule is deleted is not sent", func(b *bench) {
+			ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-hook"))
+		}, nil, "hook down suppressed\n", "alert rule to-hook was deleted"},
+		{"whose rule is pruned is not sent", func(b *bench) {
+			m := must(b.st.Export(b.ctx, "default"))(b)
+			m.AlertRules = nil
+			must(b.st.Apply(b.ctx, m, belfry.ApplyOptions{Prune: true}))(b)
+		}, nil, "hook down suppressed\n", "alert rule to-hook was deleted"},
+	} {
+		add("an alert in quiet hours "+edit.name, func(b *bench) {
+			w := b.checker()
+			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), -1, 9)))(b)
+			b.channel("hook", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+			b.monitor("site")
+			w.turn("site", failed)
+			w.turn("site", failed)
+			want(b, "messages in quiet hours", len(b.later(time.Minute)), 0)
+			edit.to(b)
+			var titles []string
+			for range 3 { // one that goes elsewhere is written in one pass and taken in the next
+				titles = append(titles, b.later(time.Second)...)
+			}
+			want(b, "messages", fmt.Sprint(titles), fmt.Sprint(edit.want))
+			want(b, "alerts", b.alerts(belfry.AlertFilter{Monitor: "site"}), edit.state)
+			all := must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items
+			first := all[len(all)-1]
+			if !strings.HasPrefix(first.Reason, edit.why) {
+				b.Fatalf("the reason is %q, want %q", first.Reason, edit.why)
+			}
+			if ends := b.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2); edit.want == nil && first.State == belfry.AlertPending && !first.DueAt.Equal(ends) {
+				b.Fatalf("it is due at %s, want %s", first.DueAt, ends)
+			}
+		})
+	}
 
 	add("channels never show their secrets", func(b *bench) {
 		c := must(b.st.SaveChannel(b.ctx, belfry.Channel{Name: "chat", Telegram: &belfry.TelegramChannel{Token: "123456:hush-hush-hush-hush-hush-hush-hush", Chat: "1"}}))(b)
