@@ -17,6 +17,8 @@ type Notice struct {
 	JobID     int64      `json:"job_id,omitempty"`
 	Incident  int64      `json:"incident,omitempty"`
 	Tags      []string   `json:"tags,omitempty"`
+	Target    string     `json:"target,omitempty" doc:"What the monitor looks at, without secrets"`
+	About     string     `json:"about,omitempty" doc:"Description of the monitor, in one line"`
 	Title     string     `json:"title" doc:"One line for people"`
 	Text      string     `json:"text,omitempty" doc:"The rest, some lines"`
 	Code      CheckCode  `json:"code,omitempty"`

@@ -45,19 +45,16 @@ const (
 
 // newCard shows at most so many notices.
 func newCard(m belfry.Message, most int) card {
-	c := card{title: headline(m), text: clip(plain(m.Text), maxText), url: link(m.URL), severity: severityOf(m)}
+	c := card{title: headline(m), url: link(m.URL), severity: severityOf(m)}
+	if len(m.Notices) == 0 { // or its text says what they say
+		c.text = clip(plain(m.Text), maxText)
+	}
 	for _, n := range m.Notices[:min(len(m.Notices), most)] {
 		c.items = append(c.items, newItem(n))
 	}
 	c.more = len(m.Notices) - len(c.items)
-	if len(m.Notices) == 1 && len(c.items) == 1 {
-		only := &c.items[0]
-		if only.title == c.title {
-			only.title = ""
-		}
-		if only.text == c.text {
-			c.text = ""
-		}
+	if len(m.Notices) == 1 && len(c.items) == 1 && c.items[0].title == c.title {
+		c.items[0].title = ""
 	}
 	return c
 }
@@ -102,9 +99,15 @@ func link(address string) string {
 
 func newItem(n belfry.Notice) item {
 	return item{
-		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: factsOf(n),
+		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: unsaid(n),
 		text: clip(plain(n.Text), maxText), diff: clip(plain(n.Diff), maxText),
 	}
+}
+
+// unsaid are the facts of a notice that neither its title nor its text says.
+func unsaid(n belfry.Notice) []fact {
+	said := words(titleOf(n)) + words(n.Text)
+	return slices.DeleteFunc(factsOf(n), func(f fact) bool { return strings.Contains(said, words(f.value)) })
 }
 
 func factsOf(n belfry.Notice) []fact {
@@ -126,6 +129,8 @@ func factsOf(n belfry.Notice) []fact {
 	named("Monitor", n.Monitor)
 	named("Task", n.Task)
 	named("Schedule", n.Schedule)
+	add("Target", n.Target)
+	add("About", n.About)
 	if n.JobID != 0 {
 		add("Job", strconv.FormatInt(n.JobID, 10))
 	}
@@ -142,6 +147,16 @@ func factsOf(n belfry.Notice) []fact {
 	}
 	add("Tags", strings.Join(n.Tags[:min(len(n.Tags), maxTags)], ", "))
 	return facts
+}
+
+// words is a text between spaces, without the marks that end sentences, so that
+// whole words are found in it.
+func words(s string) string {
+	all := strings.Fields(line(s))
+	for i, w := range all {
+		all[i] = strings.TrimRight(w, ".,:;")
+	}
+	return " " + strings.Join(all, " ") + " "
 }
 
 func moment(t time.Time) string {

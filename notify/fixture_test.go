@@ -115,6 +115,13 @@ func at(text string) time.Time {
 var (
 	down = belfry.Notice{Type: belfry.NoticeDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod", "web"},
 		Title: "shop is down", Text: "GET https://shop.example.com/health: connection refused\nfailed 3 times in 40s", Code: belfry.CodeConnectRefused, Since: at("2026-03-01 10:00:00")}
+	told = belfry.Notice{Type: belfry.NoticeDown, At: at("2026-03-01 10:00:00"), Namespace: "default", Monitor: "shop", Incident: 7, Tags: []string{"prod"},
+		Target: "https://shop.example.com/health", About: "What customers order in", Title: "shop is down", Text: "status: got 503\n2 checks in a row failed.",
+		Code: belfry.CodeStatus, Since: at("2026-03-01 10:00:00")}
+	toldUp = belfry.Notice{Type: belfry.NoticeUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7, Target: told.Target,
+		About: told.About, Title: "shop is up again", Text: "It was: status: got 503", Since: at("2026-03-01 10:00:00"), Lasted: belfry.Duration(12*time.Minute + 30*time.Second)}
+	toldPage = belfry.Notice{Type: belfry.NoticeChanged, At: at("2026-03-01 10:02:00"), Namespace: "team-a", Monitor: "prices", Target: "https://example.com/prices",
+		Title: "prices has changed", Text: "2 lines differ.", Diff: "-Basic: 10 EUR\n+Basic: 12 EUR"}
 	up = belfry.Notice{Type: belfry.NoticeUp, At: at("2026-03-01 10:12:30"), Namespace: "default", Monitor: "shop", Incident: 7,
 		Title: "shop is up again, after 12m30s", Since: at("2026-03-01 10:00:00"), Lasted: belfry.Duration(12*time.Minute + 30*time.Second)}
 	certificate = belfry.Notice{Type: belfry.NoticeCertificate, At: at("2026-03-01 10:00:05"), Namespace: "team-a", Monitor: "api",
@@ -142,8 +149,20 @@ var messages = []struct {
 	{"changed", belfry.Message{Key: "k-changed", Namespace: "default", Channel: "ops", Title: changed.Title, Severity: "info", Notices: []belfry.Notice{changed}}},
 	{"nasty", belfry.Message{Key: "k-nasty\r\nX: y", Namespace: "default", Channel: "ops", Title: nasty.Title + "\r\nBcc: evil@example.com", Severity: "?",
 		URL: "javascript:alert(1)", Notices: []belfry.Notice{nasty, nasty}}},
+	{"told", composed(told)},
+	{"told over", composed(toldUp)},
+	{"told together", composed(told, toldPage)},
 	{"words", belfry.Message{Key: "k-words", Namespace: "default", Channel: "ops", Title: "A test from Belfry", Severity: "info", URL: "https://belfry.example.com/"}},
 	{"empty", belfry.Message{}},
+}
+
+// composed is a message as channels get it.
+func composed(notices ...belfry.Notice) belfry.Message {
+	var alerts []belfry.Alert
+	for i, n := range notices {
+		alerts = append(alerts, belfry.Alert{ID: int64(i + 1), Message: "k-" + n.Title, Notice: n})
+	}
+	return belfry.Compose(belfry.Channel{Namespace: "default", Name: "ops"}, alerts, "https://belfry.example.com", at("2026-03-01 10:15:00"))
 }
 
 // huge is a message of 100 notices, each as long as texts get.

@@ -51,6 +51,72 @@ func TestWhatEachServiceGets(t *testing.T) {
 	}
 }
 
+// TestEverythingIsSaidOnce is about what people read: a title, what is looked at,
+// what it is for and what happened stand in each message once.
+func TestEverythingIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, nil)
+	s := newSender(t)
+	server := newMailServer(t, mailSetup{noTLS: true})
+	shown := map[string]func(belfry.Message) string{"email": func(m belfry.Message) string {
+		if err := s.Send(t.Context(), server.channel("none", "ops@example.com"), m); err != nil {
+			t.Fatal(err)
+		}
+		_, parts := readMail(t, server.take()[0].data)
+		return parts[0].text
+	}}
+	for name, c := range httpChannels(r.URL) {
+		if name == "webhook" || name == "pagerduty" { // programs read them
+			continue
+		}
+		shown[name] = func(m belfry.Message) string {
+			if err := s.Send(t.Context(), c, m); err != nil {
+				t.Fatal(err)
+			}
+			var body any
+			if err := json.Unmarshal(r.take()[0].body, &body); err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(texts(body), "\n")
+		}
+	}
+	for name, read := range shown {
+		for _, m := range []belfry.Message{composed(told), composed(toldUp), composed(told, toldPage)} {
+			got := read(m)
+			for _, n := range m.Notices {
+				for _, part := range append(strings.Split(n.Text, "\n"), n.Title, n.Target, n.About) {
+					if n := strings.Count(got, part); part != "" && n != 1 {
+						t.Errorf("%s says %q %d times:\n%s", name, part, n, got)
+					}
+				}
+			}
+			if m.URL != "" && strings.Count(got, m.URL) != 1 {
+				t.Errorf("%s links %q %d times:\n%s", name, m.URL, strings.Count(got, m.URL), got)
+			}
+		}
+	}
+}
+
+// texts are the values of a JSON document, but for what is shown only where
+// nothing else can be.
+func texts(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, e := range v {
+			all = append(all, texts(e)...)
+		}
+	case map[string]any:
+		for name, e := range v {
+			if name != "fallback" {
+				all = append(all, texts(e)...)
+			}
+		}
+	}
+	return all
+}
+
 // limits of what a service takes, in bytes of its body.
 var limits = map[string]int{"webhook": 1 << 20, "slack": 100 << 10, "telegram": 20 << 10, "discord": 30 << 10, "teams": 28 << 10, "pagerduty": 100 << 10, "ntfy": 10 << 10}
 

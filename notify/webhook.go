@@ -112,7 +112,7 @@ func shortened(m belfry.Message, limit int) belfry.Message {
 	notices := make([]belfry.Notice, len(m.Notices)) // never null
 	for i, n := range m.Notices {
 		kind, code := string(n.Type), string(n.Code)
-		name(&kind, &code, &n.Namespace, &n.Monitor, &n.Task, &n.Schedule, &n.Title)
+		name(&kind, &code, &n.Namespace, &n.Monitor, &n.Task, &n.Schedule, &n.Target, &n.About, &n.Title)
 		n.Type, n.Code = belfry.NoticeType(kind), belfry.CheckCode(code)
 		short(&n.Text, &n.Diff)
 		n.Tags = slices.Clone(n.Tags[:min(len(n.Tags), 100)])
