@@ -94,14 +94,14 @@ func (h *hearing) look(o Observation) {
 		return
 	}
 	h.seen(o.At)
-	failed := o.Outcome == CheckFail
-	h.flap(failed)
+	failed, before := o.Outcome == CheckFail, s.Status()
 	if failed {
 		h.failed(o)
 	} else {
 		h.passed(o)
 		h.page(o)
 	}
+	h.flap(failed, before != StatusNew && s.Status() != before)
 	h.warn(o)
 	h.certificate(o)
 }
@@ -279,20 +279,33 @@ func (h *hearing) againAt(at time.Time) {
 	h.j.AgainAt = sooner(h.j.AgainAt, Micro(at))
 }
 
-// flap weighs the last outcomes, those that were never confirmed with them:
-// a target that fails every other check flaps, and is never down.
-func (h *hearing) flap(failed bool) {
-	s := &h.s
-	s.Recent = s.Recent.With(failed)
-	changes := s.Recent.Changes()
-	switch {
-	case h.m.Flap.Off:
+// When turns alone are too many: a target that went down or came up so many
+// times in so few checks flaps, until it has not for half as many. Half, or it
+// would be steady between two turns that are too many. What is looked at
+// seldom is told each time: its turns are hours apart.
+const (
+	flapTurns  = 3
+	flapChecks = 12
+	flapSteady = flapChecks / 2
+	flapPace   = Duration(5 * time.Minute)
+)
+
+// flap counts the last turns, down and up, and weighs the last outcomes, those
+// that were never confirmed with them: a target that fails every other check
+// flaps, and is never down.
+func (h *hearing) flap(failed, turned bool) {
+	s, rule := &h.s, h.m.Flap
+	s.Recent, s.Turns = s.Recent.With(failed), s.Turns.With(turned)
+	if rule.Off {
 		s.Flapping = false
-	case s.Flapping:
-		s.Flapping = changes >= float64(h.m.Flap.Low)
-	case h.m.Flap.High > 0:
-		s.Flapping = s.Recent.Full() && changes >= float64(h.m.Flap.High)
+		return
 	}
+	often, share := turned && s.Turns.Among(flapChecks) >= flapTurns, rule.High
+	if s.Flapping {
+		often, share = s.Turns.Among(flapSteady) > 0, rule.Low
+	}
+	often = often && len(h.m.Rules) == 0 && h.m.pace() <= flapPace
+	s.Flapping = often || share > 0 && s.Recent.Full() && s.Recent.Changes() >= float64(share)
 }
 
 // warn compares a latency with what it uses to be. Failed checks have none

@@ -31,7 +31,7 @@ func TestVerdicts(t *testing.T) {
 		{"recovered: up from the first success", Monitor{}, "10:01 ok; 10:02 fail; 10:03 fail; 10:04 ok; 10:05 ok", "up since 10:04 | 10:00 unknown, 10:01 up, 10:02 down, 10:04 up | 10:02-10:04 recovered | down 10:03 up 10:05"},
 		{"recovered at the second try", Monitor{}, "10:01 fail; 10:02 fail; 10:03 ok; 10:04 fail; 10:05 ok; 10:06 ok", "up since 10:05 | 10:00 unknown, 10:01 down, 10:05 up | 10:01-10:05 recovered | down 10:02 up 10:06"},
 		{"degraded counts as good", Monitor{}, "10:01 fail; 10:02 fail; 10:03 degraded; 10:04 ok", "up since 10:03 | 10:00 unknown, 10:01 down, 10:03 up | 10:01-10:03 recovered | down 10:02 up 10:04"},
-		{"two outages", once, "10:01 ok; 10:02 fail; 10:03 ok; 10:04 fail; 10:05 ok", "up since 10:05 | 10:00 unknown, 10:01 up, 10:02 down, 10:03 up, 10:04 down, 10:05 up | 10:02-10:03 recovered 10:04-10:05 recovered | down 10:02 up 10:03 down 10:04 up 10:05"},
+		{"two outages", Monitor{Confirm: once.Confirm, Recover: once.Recover, Flap: Flap{Off: true}}, "10:01 ok; 10:02 fail; 10:03 ok; 10:04 fail; 10:05 ok", "up since 10:05 | 10:00 unknown, 10:01 up, 10:02 down, 10:03 up, 10:04 down, 10:05 up | 10:02-10:03 recovered 10:04-10:05 recovered | down 10:02 up 10:03 down 10:04 up 10:05"},
 		{"an error leaves up alone", Monitor{}, "10:01 ok; 10:02 error", "up since 10:01 | 10:00 unknown, 10:01 up | |"},
 		{"an error does not confirm", Monitor{}, "10:01 ok; 10:02 fail; 10:03 error", "confirming since 10:01 | 10:00 unknown, 10:01 up | |"},
 		{"nor does it end a row of failures", Monitor{}, "10:01 ok; 10:02 fail; 10:03 error; 10:04 fail", "down since 10:02 | 10:00 unknown, 10:01 up, 10:02 down | 10:02- | down 10:04"},
@@ -201,6 +201,53 @@ func TestFlapping(t *testing.T) {
 			t.Errorf("steady says %q", text)
 		}
 	})
+}
+
+// TestFlappingIsToldSoon counts what people are told until they hear that it
+// changes too often, and that it comes to an end.
+func TestFlappingIsToldSoon(t *testing.T) {
+	t.Parallel()
+	quick := func(m *Monitor) { m.Confirm.Failures, m.Recover.Passes = 1, 1 }
+	for _, row := range []struct {
+		name, checks string
+		change       func(*Monitor)
+		want         string
+	}{
+		{"every other check", strings.Repeat("+-", 20), quick, "down up flapping"},
+		{"from the first check on", strings.Repeat("-+", 20), quick, "down up down flapping"},
+		{"after a long time", strings.Repeat("+", 60) + strings.Repeat("-+", 20), quick, "down up flapping"},
+		{"confirmed both ways", "+" + strings.Repeat("--++", 10), nil, "down up flapping"},
+		{"slowly", "+" + strings.Repeat("-----+++++", 6), nil, "down up flapping"},
+		{"too slowly", "+" + strings.Repeat("-------+++++++", 3), nil, "down up down up down up"},
+		{"one outage", "+---++++++++++", nil, "down up"},
+		{"two outages", "+---+++++++++---+++++", nil, "down up down up"},
+		{"it stays down", "++-+--------------------", quick, "down up flapping steady down"},
+		{"it stays up", "++-+-+++++++++++++++++++", quick, "down up flapping steady"},
+		{"it stays up for 5 checks", "++-+-++++++-", quick, "down up flapping"},
+		{"seldom checked", strings.Repeat("+-", 5), func(m *Monitor) { quick(m); m.Every = Duration(time.Hour) }, "down up down up down up down up down"},
+		{"by rules", strings.Repeat("+-", 5), func(m *Monitor) { quick(m); m.Every, m.Rules = 0, []Rule{{Cron: "0 3 * * *"}} }, "down up down up down up down up down"},
+		{"off", strings.Repeat("+-", 5), func(m *Monitor) { quick(m); m.Flap.Off = true }, "down up down up down up down up down"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := Monitor{Name: "m", Check: Task{HTTP: &HTTP{URL: "https://example.com"}}}
+			if row.change != nil {
+				row.change(&m)
+			}
+			w := newWatch(t, m, at("10:00"))
+			w.run(checks(row.checks, 1))
+			var told []string
+			for _, n := range w.told {
+				told = append(told, string(n.Type))
+				if n.Type == NoticeFlapping && !strings.Contains(n.Text, "It is ") {
+					t.Errorf("flapping does not say how it is: %s", n.Text)
+				}
+			}
+			if got := strings.Join(told, " "); got != row.want {
+				t.Errorf("told %s\nwant %s\n%s", got, row.want, w.story())
+			}
+		})
+	}
 }
 
 func TestChangesAreWeighed(t *testing.T) {

@@ -58,8 +58,10 @@ type Recover struct {
 	For    Duration `json:"for,omitempty" doc:"Time since the first success"`
 }
 
-// Flap is when a target changes too often. The last 21 outcomes are weighed,
-// the newest most; nobody is told of single changes while it flaps.
+// Flap is when a target changes too often: it went down or came up three times
+// in 12 checks, until it has not for 6, unless it is checked less often than
+// every 5 minutes or by rules. Or the last 21 outcomes changed too often, the
+// newest weighing most. Single changes are not told while it flaps.
 type Flap struct {
 	Off  bool `json:"off,omitempty"`
 	High int  `json:"high,omitempty" doc:"Per cent of changes at which flapping begins; default: 50"`

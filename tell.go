@@ -118,7 +118,12 @@ func (h *hearing) notice(t NoticeType) Notice {
 		say("The last check took %s.", brief(s.LastLatency.D()))
 	case NoticeFlapping:
 		n.Title = "changes too often"
-		say("The last %d checks changed between good and failed at %.0f%% of the chances. Single changes are not told until it is steady.", s.Recent.Count, s.Recent.Changes())
+		if turns := s.Turns.Among(flapChecks); turns >= flapTurns {
+			say("It went down or came up %d times in the last %d checks.", turns, min(s.Turns.Count, flapChecks))
+		} else {
+			say("The last %d checks changed between good and failed at %.0f%% of the chances.", s.Recent.Count, s.Recent.Changes())
+		}
+		say("It is %s now. Single changes are not told until it is steady.", s.Status())
 	case NoticeSteady:
 		n.Title = "is steady again"
 		say("It is %s since %s.", s.Status(), stamp(s.Since))

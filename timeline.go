@@ -8,7 +8,7 @@ import (
 )
 
 // Recent is the last outcomes of a monitor, newest in the lowest bit: set for
-// a failure. It holds up to 21.
+// a failure, or for a turn. It holds up to 21.
 type Recent struct {
 	Bits  uint32 `json:"bits,omitempty"`
 	Count int    `json:"count,omitempty"`
@@ -17,14 +17,17 @@ type Recent struct {
 const recentMax = 21
 
 // With is the same with one more outcome.
-func (r Recent) With(failed bool) Recent {
+func (r Recent) With(set bool) Recent {
 	r.Bits = r.Bits << 1 & (1<<recentMax - 1)
-	if failed {
+	if set {
 		r.Bits |= 1
 	}
 	r.Count = min(max(r.Count, 0)+1, recentMax)
 	return r
 }
+
+// Among is how many of the last n are set.
+func (r Recent) Among(n int) int { return bits.OnesCount32(r.Bits & (1<<min(n, recentMax) - 1)) }
 
 // Full reports whether there are enough outcomes to say whether it flaps.
 // With fewer, the two changes of one short outage would be a lot.

@@ -72,6 +72,7 @@ type MonitorState struct {
 	ToldIncident int64        `json:"told_incident,omitempty" doc:"An outage that is over, of which they were told and not yet that it is"`
 
 	Recent  Recent   `json:"recent,omitzero" doc:"The last outcomes, for flapping"`
+	Turns   Recent   `json:"turns,omitzero" doc:"The last checks that turned it down or up, for flapping"`
 	Typical Baseline `json:"typical,omitzero" doc:"Latency of good checks"`
 	SlowRun int      `json:"slow_run,omitempty" doc:"Slow checks in a row; below zero: quick ones while it is slow"`
 

@@ -87,7 +87,7 @@ func monitorFacts(v belfry.MonitorView) []factGroup {
 	add(&verdict, true, "Down", "%s", threshold(m.Confirm.Failures, "failure", "failures", m.Confirm.For, "failing"))
 	add(&verdict, m.Heartbeat == nil && m.Confirm.Retry > 0, "A failure is looked at again", "after %s", spanText(m.Confirm.Retry))
 	add(&verdict, true, "Up again", "%s", threshold(m.Recover.Passes, "good check", "good checks", m.Recover.For, "passing"))
-	add(&verdict, !m.Flap.Off, "Flapping", "when %d %% of the last checks changed; over below %d %%", m.Flap.High, m.Flap.Low)
+	add(&verdict, !m.Flap.Off, "Flapping", "when it went down or came up 3 times in 12 checks, or %d %% of the last 21 outcomes changed; over below %d %%", m.Flap.High, m.Flap.Low)
 	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, plural(m.Slow.Checks, "check", "checks"), latencyText(m.Slow.AtLeast))
 	add(&verdict, m.Heartbeat == nil, "Stale", "when %s in a row could not be made", plural(m.StaleAfter, "check", "checks"))
 	add(&tell, true, "Muted", "%s", yesNo(m.Muted, "yes: nobody is told anything", "no: who is told say the alert rules"))
