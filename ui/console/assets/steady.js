@@ -19,12 +19,23 @@ export function whereLooked() {
     for (const [e, high] of heights) if (e.isConnected && e.getBoundingClientRect().height < high) e.style.minHeight = `${high}px`;
     const still = seen.find(([e]) => e.isConnected && e.getBoundingClientRect().height > 0);
     if (!still) return;
-    const by = still[0].getBoundingClientRect().top - still[1];
-    if (Math.abs(by) >= 1) scrollBy({top: by, behavior: 'instant'});
-    const rest = still[0].getBoundingClientRect().top - still[1], part = still[0].closest('[data-live]');
-    if (rest <= -1 && part) part.style.marginTop = `${(parseFloat(part.style.marginTop) || 0) - rest}px`; // the page ends at its top
+    const [e, stood] = still, before = stood - (e === owed.of ? owed.by : 0);
+    const off = () => e.getBoundingClientRect().top - before;
+    const scroll = () => { if (Math.abs(off()) >= 1) scrollBy({top: off(), behavior: 'instant'}); };
+    scroll();
+    const part = e.closest('[data-live]');
+    if (off() <= -1 && part) part.style.marginTop = `${(parseFloat(part.style.marginTop) || 0) - off()}px`; // the page ends at its top
+    if (off() >= 1) { // or at its foot
+      document.body.style.paddingBottom = `${(parseFloat(document.body.style.paddingBottom) || 0) + off()}px`;
+      scroll();
+    }
+    owed = Math.abs(off()) < 1 ? {of: e, by: off()} : {};
   };
 }
+
+// owed is by how much less than a pixel the last thing kept in its place is off. It is made up for when it is more: fifty
+// updates would else move it by as many fractions.
+let owed = {};
 
 // whatIsMarked notes which text is selected. What it returns selects it again.
 export function whatIsMarked() {

@@ -1,5 +1,7 @@
 // Relative times tick. Every time says what it is where the viewer is, to the
 // mouse and to who taps on it. It is no stop of the Tab key: a page has dozens.
+import {whereLooked} from './steady.js';
+
 const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
 const units = [['d', 86400], ['h', 3600], ['min', 60]];
 
@@ -75,4 +77,10 @@ addEventListener('scroll', hide, {capture: true, passive: true});
 addEventListener('keydown', e => { if (e.key === 'Escape') hide(); });
 
 tick();
-setInterval(() => { if (!document.hidden) tick(); }, 1000);
+// A time that got longer may take another line, and push what a person looks at.
+setInterval(() => {
+  if (document.hidden) return;
+  const place = whereLooked();
+  tick();
+  place();
+}, 1000);
