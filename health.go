@@ -13,6 +13,7 @@ type Health struct {
 	ScheduleLag   time.Duration `json:"schedule_lag_ns" doc:"How long the most overdue schedule waits to be fired, in nanoseconds; 0 when none does"`
 	Wakeups       string        `json:"wakeups" doc:"How waiting workers learn of new jobs: in process, notify, or poll"`
 	Workers       int           `json:"workers" doc:"Living sessions"`
+	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
 }
 
 // Schema is what it says of the schema.

@@ -185,6 +185,7 @@ func (a *App) readGauges(ctx context.Context) (belfry.Health, []belfry.QueueStat
 
 func (a *App) startEngine(context.Context) error {
 	if !a.opt.Has(config.RoleEngine) {
+		a.loop("zones", a.followZones) // which an engine does besides
 		return nil
 	}
 	sender, err := NewTeller(a.opt.Config, a.opt.Version)
@@ -202,6 +203,17 @@ func (a *App) startEngine(context.Context) error {
 	a.onStop("alerts", func(context.Context) error { sender.Close(); return nil })
 	a.teller = sender.Sender
 	a.loop("engine", e.Run)
+	return nil
+}
+
+// followZones keeps the time zones that this node plans by those of the other nodes.
+func (a *App) followZones(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := a.store.FollowZones(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("the time zones of nodes could not be compared, trying again", "error", err)
+		}
+		sleep(ctx, engine.ZonesEvery)
+	}
 	return nil
 }
 

@@ -14,7 +14,8 @@ import (
 //
 // The data comes from the ZONEINFO variable or the system if they have it, so that it can be updated without a new
 // binary, and otherwise from the database embedded in the binary. [ZoneVersion] says which. A zone is loaded once in
-// the life of a process, so new data counts from the next start on, and all rules of a zone share it.
+// the life of a process, so new data counts from the next start on, and all rules of a zone share it. Only [AdoptZone]
+// replaces it before.
 func LoadZone(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "", "utc", "z":
@@ -32,7 +33,10 @@ func LoadZone(name string) (*time.Location, error) {
 	if err != nil {
 		return nil, zoneError(name, "is not a time zone", zoneHint(name))
 	}
-	shared, _ := zones.LoadOrStore(name, loc)
+	shared, known := zones.LoadOrStore(name, loc)
+	if !known {
+		zoneLoads.Add(1)
+	}
 	return shared.(*time.Location), nil
 }
 
@@ -84,16 +88,23 @@ func ZoneVersion() string {
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		return "from " + own
 	}
-	for _, dir := range systemZones {
-		if _, err := os.Stat(dir + "/UTC"); err == nil {
-			return strings.TrimPrefix(release(dir)+", from "+dir, ", ")
-		}
+	if dir := systemZoneDir(); dir != "" {
+		return strings.TrimPrefix(release(dir)+", from "+dir, ", ")
 	}
 	version := runtime.Version()
 	if strings.HasPrefix(version, "go1.26") {
 		return embeddedRelease + ", embedded by " + version
 	}
 	return "embedded by " + version
+}
+
+func systemZoneDir() string {
+	for _, dir := range systemZones {
+		if _, err := os.Stat(dir + "/UTC"); err == nil {
+			return dir
+		}
+	}
+	return ""
 }
 
 // embeddedRelease is what Go 1.26 embeds (its lib/time/update.bash).

@@ -41,6 +41,19 @@ type Clock interface {
 	FollowClock(ctx context.Context) error
 }
 
+// ZonesEvery is how often the zones of a node are compared with those of others.
+const ZonesEvery = 10 * time.Second
+
+// Zones is a store that plans schedules anew when the data of a time zone
+// changes, and has to look for that.
+type Zones interface {
+	FollowZones(ctx context.Context) error
+}
+
+func zonesPass(z Zones) pass {
+	return func(ctx context.Context) (time.Duration, error) { return ZonesEvery, z.FollowZones(ctx) }
+}
+
 // Options says how an engine runs. Only Store is needed.
 type Options struct {
 	Store Store
@@ -109,6 +122,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Go(func() {
 			e.loop(ctx, "clock", func(ctx context.Context) (time.Duration, error) { return clockEvery, c.FollowClock(ctx) }, never)
 		})
+	}
+	if z, ok := e.opt.Store.(Zones); ok {
+		loops.Go(func() { e.loop(ctx, "zones", zonesPass(z), never) })
 	}
 	if m, ok := e.opt.Store.(Monitors); ok {
 		loops.Go(func() { e.loop(ctx, "lapse", e.lapse(m), e.opt.Store.Woken) })

@@ -15,7 +15,10 @@ func (c *change) audit(action, noun, namespace, name, note string, before, after
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), docOrNull(after))
 	c.wake(topicJobs)
-	return err
+	if err != nil {
+		return err
+	}
+	return c.noteZones() // that what was changed names
 }
 
 func docOrNull(v any) *string {

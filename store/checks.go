@@ -362,8 +362,8 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 	return err
 }
 
-// wakeMonitors has the monitors of a namespace looked at soon, because a
-// window of maintenance came, went or changed.
+// wakeMonitors has the monitors of a namespace, or of all if it is "", looked at
+// soon, because a window of maintenance came, went or changed, or a time zone did.
 func (c *change) wakeMonitors(namespace string) error {
 	c.wake(topicEngine)
 	_, err := c.tx.Exec(c.ctx, `
@@ -372,7 +372,7 @@ func (c *change) wakeMonitors(namespace string) error {
 		where id in (
 			select m.id
 			from belfry.monitors m
-			where m.namespace = $1
+			where $1 in ('', m.namespace)
 			order by m.id`+c.sql.ForUpdate("m")+`)`, namespace, micros(c.now))
 	return err
 }

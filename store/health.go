@@ -23,7 +23,7 @@ func (s *Store) Health(ctx context.Context) (h belfry.Health, err error) {
 	if h.Now, err = s.Now(ctx); err != nil {
 		return h, err
 	}
-	h.Wakeups = s.db.Wakeups().Mode()
+	h.Wakeups, h.Zones = s.db.Wakeups().Mode(), s.zonesHealth()
 	err = s.db.Read(ctx, func(tx Tx) error {
 		oldest, _, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where next_at > 0 order by next_at limit 1`)
 		if err != nil {

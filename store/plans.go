@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
 )
 
 // plans keeps compiled rules by the id of their schedule. Neither id nor
@@ -13,8 +14,9 @@ import (
 // taken back, such as a dry run, gives both to the next. So the rules
 // themselves are compared.
 type plans struct {
-	mu   sync.Mutex
-	byID map[int64]planned
+	mu    sync.Mutex
+	byID  map[int64]planned
+	zones int64 // of [cron.ZoneChanges], when they were compiled
 }
 
 type planned struct {
@@ -49,6 +51,10 @@ func newPlans() *plans { return &plans{byID: map[int64]planned{}} }
 func (p *plans) of(s belfry.Schedule, calendars []belfry.Calendar) (belfry.Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now := cron.ZoneChanges(); now != p.zones {
+		clear(p.byID)
+		p.zones = now
+	}
 	versions := stamp(calendars)
 	if known, ok := p.byID[s.ID]; ok && known.isOf(s, versions) {
 		return known.plan, nil

@@ -80,10 +80,14 @@ func (c *change) insertQueue(q belfry.Queue) (int64, error) {
 }
 
 // Prepare gives a new database its first queues, takes up what an earlier life of
-// this process left, and looks at the clock before anything is leased by it.
+// this process left, and looks at the clock and the time zones before anything is
+// leased or planned by it.
 // Opening a store calls it.
 func (s *Store) Prepare(ctx context.Context) error {
 	if err := s.FollowClock(ctx); err != nil {
+		return err
+	}
+	if _, err := s.compareZones(ctx); err != nil {
 		return err
 	}
 	return s.write(ctx, "prepare", func(c *change) error {

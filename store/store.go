@@ -51,6 +51,9 @@ type Options struct {
 	// Monotonic, if set, is read beside the clock to notice that it was set.
 	// Default: this process's, or nothing where Clock is set.
 	Monotonic func() time.Duration
+	// ZoneRelease is the release of this machine's time zone data, such as
+	// "2026b". Default: [cron.ZoneRelease].
+	ZoneRelease string
 	// Logger gets what heals by itself at warn. Default: discarded.
 	Logger *slog.Logger
 	// Observer hears what happens, for metrics. Default: nobody.
@@ -120,6 +123,7 @@ type Store struct {
 	hub     *hub
 	judged  *judged
 	plans   *plans
+	zones   *zones
 	water   *lowWater
 	due     dueMark // of schedules
 	delayed dueMark // of jobs
@@ -157,7 +161,7 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), zones: newZones(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
 	s.hearing.since = s.processNow()
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s

@@ -91,7 +91,7 @@ func (c *cli) examine(ctx context.Context, s *conn) []finding {
 	}
 	answer := good("database", "%s, answered in %s", h.Database, span(took))
 	answer.Took = took
-	return append([]finding{server, answer, schemaFinding(h), c.clockFinding(h, begun, took), nodeClock(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
+	return append([]finding{server, answer, schemaFinding(h), c.clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
 		databaseFindings(ctx, s)...)
 }
 
@@ -138,6 +138,21 @@ func nodeClock(h belfry.Health) finding {
 		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", h.ClockSkew.Round(time.Millisecond))
 	}
 	return good("node's clock", "off by %s", span(h.ClockSkew.Abs()))
+}
+
+// zonesFinding compares the node's data of time zones with that of the other nodes, and of the time when the schedules
+// were planned.
+func zonesFinding(h belfry.Health) finding {
+	const name = "time zones"
+	switch z := h.Zones; {
+	case len(z.Adopted) > 0:
+		return warning(name, "update the zone data of the node's machine (the package tzdata) or Belfry, and restart the node",
+			"the node's own (%s) are older than another node's, which are used instead: %s", z.Data, strings.Join(z.Adopted, " "))
+	case len(z.Moving) > 0:
+		return warning(name, "wait, and see: belfry audit --noun schedule", "schedules are being planned anew: %s", strings.Join(z.Moving, " "))
+	default:
+		return good(name, "%s, which all schedules were planned by", z.Data)
+	}
 }
 
 func wakeupFinding(h belfry.Health) finding {

@@ -112,6 +112,16 @@ create table belfry.calendars (
 	unique (namespace, name)
 );
 
+-- The time zones that definitions name, as the node with the newest data has them. Writers: what
+-- saves a definition, and FollowZones.
+create table belfry.zones (
+	name        text primary key,
+	digest      text not null, -- of offsets and clock changes
+	release     text not null, -- of the IANA data, '' if unknown
+	data        text not null, -- RFC 8536, in base64
+	replan_from bigint not null -- schedules up to this id were planned by it; -1: all were
+);
+
 -- Runs of a schedule for times that have passed. Writers: requests for one, and the engine, which
 -- advances it.
 create table belfry.backfills (

@@ -1,0 +1,173 @@
+package cron
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// ZoneData is what a zone says of the years 1970 to 2100, in the form of RFC 8536 (TZif), so that it can be handed to a
+// machine whose own data is older.
+type ZoneData struct {
+	// Digest names the clock changes and offsets alone. Two packagings of one release have the same, whatever they call
+	// the zone's abbreviations.
+	Digest string
+	TZif   []byte
+}
+
+// The years that are handed on. Rules look forward, and backfills reach back.
+var (
+	zoneDataFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	zoneDataTo   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+)
+
+// DataOf is the data of the zone that [LoadZone] answers for a name.
+func DataOf(name string) (ZoneData, error) {
+	loc, err := LoadZone(name)
+	if err != nil {
+		return ZoneData{}, err
+	}
+	return dataOf(loc), nil
+}
+
+// localTime is what RFC 8536 calls a local time type.
+type localTime struct {
+	off  int64
+	dst  bool
+	name string
+}
+
+func dataOf(loc *time.Location) ZoneData {
+	var times []int64
+	var kinds []localTime
+	at := func(u int64) localTime {
+		t := time.Unix(u, 0).In(loc)
+		name, off := t.Zone()
+		return localTime{int64(off), t.IsDST(), name}
+	}
+	sum := sha256.New()
+	put := func(n int64) { _ = binary.Write(sum, binary.BigEndian, n) }
+	first := at(zoneDataFrom)
+	put(first.off)
+	last := first
+	for u := zoneDataFrom; ; {
+		s := spanAt(loc, u)
+		if s.end == none || s.end >= zoneDataTo {
+			break
+		}
+		u = s.end // later than before, which spanAt sees to
+		now := at(u)
+		if now == last {
+			continue
+		}
+		if now.off != last.off {
+			put(u)
+			put(now.off)
+		}
+		times, kinds, last = append(times, u), append(kinds, now), now
+	}
+	return ZoneData{hex.EncodeToString(sum.Sum(nil)), encodeTZif(first, times, kinds)}
+}
+
+// encodeTZif writes version 2 of RFC 8536, with an empty block of version 1 and an empty rule for what comes after. The
+// first type stands for the time before the first change and for nothing else: readers then take it for that.
+func encodeTZif(first localTime, times []int64, kinds []localTime) []byte {
+	types := []localTime{first}
+	places := make([]byte, len(kinds))
+	for i, k := range kinds {
+		p := slices.Index(types[1:], k)
+		if p < 0 {
+			p = len(types) - 1
+			types = append(types, k)
+		}
+		places[i] = byte(p + 1)
+	}
+	var names []byte
+	starts := map[string]byte{}
+	for _, t := range types {
+		if _, ok := starts[t.name]; !ok {
+			starts[t.name] = byte(len(names))
+			names = append(append(names, t.name...), 0)
+		}
+	}
+	var out bytes.Buffer
+	header := func(counts ...uint32) {
+		out.WriteString("TZif2")
+		out.Write(make([]byte, 15))
+		_ = binary.Write(&out, binary.BigEndian, counts)
+	}
+	header(0, 0, 0, 0, 0, 0)
+	header(0, 0, 0, uint32(len(times)), uint32(len(types)), uint32(len(names)))
+	_ = binary.Write(&out, binary.BigEndian, times)
+	out.Write(places)
+	for _, t := range types {
+		_ = binary.Write(&out, binary.BigEndian, int32(t.off))
+		out.WriteByte(map[bool]byte{true: 1}[t.dst])
+		out.WriteByte(starts[t.name])
+	}
+	out.Write(names)
+	out.WriteString("\n\n")
+	return out.Bytes()
+}
+
+// AdoptZone makes [LoadZone] answer data that came from elsewhere for a name, in all of this process and until it ends.
+// Rules that were compiled before keep what they had; [ZoneChanges] tells that it is time to compile them anew.
+func AdoptZone(name string, tzif []byte) error {
+	loc, err := time.LoadLocationFromTZData(name, tzif)
+	if err != nil {
+		return zoneError(name, "has data that cannot be read: "+err.Error(), "")
+	}
+	if _, known := zones.Swap(name, loc); !known {
+		zoneLoads.Add(1)
+	}
+	zoneChanges.Add(1)
+	return nil
+}
+
+var zoneChanges atomic.Int64
+
+// ZoneChanges counts how often a zone was replaced in this process.
+func ZoneChanges() int64 { return zoneChanges.Load() }
+
+var zoneLoads atomic.Int64
+
+// ZoneLoads counts the names that [LoadedZones] lists.
+func ZoneLoads() int64 { return zoneLoads.Load() }
+
+// LoadedZones are the names that [LoadZone] has answered in this process, sorted, without UTC.
+func LoadedZones() []string {
+	names := map[string]bool{}
+	zones.Range(func(name, _ any) bool {
+		names[name.(string)] = true
+		return true
+	})
+	return slices.Sorted(maps.Keys(names))
+}
+
+var aRelease = regexp.MustCompile(`^20\d\d[a-z]{1,2}$`)
+
+// ZoneRelease is the release of the IANA data that [LoadZone] reads, such as "2026b", or "" where its source does not
+// say. Of two releases the newer one is the greater text.
+func ZoneRelease() string {
+	text := ""
+	if own := os.Getenv("ZONEINFO"); own != "" {
+		text = release(own)
+	} else if dir := systemZoneDir(); dir != "" {
+		text = release(dir)
+	} else if strings.HasPrefix(runtime.Version(), "go1.26") {
+		text = embeddedRelease
+	}
+	if !aRelease.MatchString(text) {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,361 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
+)
+
+// replanBatch bounds the schedules that are planned anew in one transaction.
+const replanBatch = 500
+
+// zones is what this process knows of the zones that the database holds data of.
+type zones struct {
+	mu      sync.Mutex
+	begun   bool // the first look of this process is over
+	noted   map[string]bool
+	loads   int64             // of [cron.ZoneLoads], when they were noted
+	adopted map[string]string // the release of zones that came from the database
+	own     map[string]string // digests, as of changes
+	changes int64
+	moving  []string
+}
+
+func newZones() *zones {
+	return &zones{noted: map[string]bool{}, adopted: map[string]string{}, own: map[string]string{}}
+}
+
+// version is what this process uses of a zone.
+func (z *zones) version(name, release string) belfry.ZoneVersion {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if now := cron.ZoneChanges(); now != z.changes {
+		z.own, z.changes = map[string]string{}, now
+	}
+	digest, ok := z.own[name]
+	if !ok {
+		data, err := cron.DataOf(name)
+		if err != nil {
+			return belfry.ZoneVersion{Release: release}
+		}
+		digest = data.Digest
+		z.own[name] = digest
+	}
+	if from, ok := z.adopted[name]; ok {
+		release = from
+	}
+	return belfry.ZoneVersion{Digest: digest, Release: release}
+}
+
+func (z *zones) starting() bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return !z.begun
+}
+
+// fresh lists the loaded zones that this process has not seen in the database.
+func (z *zones) fresh() (names []string, loads int64) {
+	loads = cron.ZoneLoads()
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if loads == z.loads {
+		return nil, loads
+	}
+	return slices.DeleteFunc(cron.LoadedZones(), func(name string) bool { return z.noted[name] }), loads
+}
+
+func (z *zones) note(names []string, loads int64) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, name := range names {
+		z.noted[name] = true
+	}
+	z.loads = max(z.loads, loads)
+}
+
+// zoneRow is a zone as a batch carries it.
+type zoneRow struct {
+	Name       string `json:"name"`
+	Digest     string `json:"digest"`
+	Release    string `json:"release"`
+	Data       string `json:"data"`
+	ReplanFrom int64  `json:"replan_from"`
+}
+
+func (r zoneRow) version() belfry.ZoneVersion {
+	return belfry.ZoneVersion{Digest: r.Digest, Release: r.Release}
+}
+
+func (s *Store) zoneRelease() string {
+	if s.opt.ZoneRelease != "" {
+		return s.opt.ZoneRelease
+	}
+	return cron.ZoneRelease()
+}
+
+// ownZone is the row of what this process has of a zone.
+func (s *Store) ownZone(name string) (zoneRow, error) {
+	data, err := cron.DataOf(name)
+	if err != nil {
+		return zoneRow{}, err
+	}
+	v := s.zones.version(name, s.zoneRelease())
+	return zoneRow{Name: name, Digest: data.Digest, Release: v.Release, Data: base64.StdEncoding.EncodeToString(data.TZif), ReplanFrom: -1}, nil
+}
+
+// noteZones keeps the data of zones that a definition has named for the first time, in the transaction that saves it.
+// Whoever starts later can tell from it that a zone has changed, and use it where its own is older.
+func (c *change) noteZones() error {
+	names, loads := c.s.zones.fresh()
+	if len(names) > 0 {
+		var rows []zoneRow
+		for _, name := range names {
+			row, err := c.s.ownZone(name)
+			if err != nil {
+				return fmt.Errorf("zone %s: %w", name, err)
+			}
+			rows = append(rows, row)
+		}
+		from, args := c.sql.Table(1, "t", BatchOf(rows))
+		if _, err := c.tx.Exec(c.ctx, `
+			insert into belfry.zones (name, digest, release, data, replan_from)
+			select name, digest, release, data, replan_from
+			from `+from+`
+			where true
+			on conflict (name) do nothing`, args...); err != nil {
+			return err
+		}
+	}
+	c.after(func() { c.s.zones.note(names, loads) })
+	return nil
+}
+
+// FollowZones compares the time zones of this process with those of the database. Newer data than the database's is
+// installed in it, and the schedules of zones that changed are planned anew; data that is newer than this process's
+// takes the place of its own. Call it every ten seconds; opening a store calls it first, and leaves the planning to whoever
+// calls it next.
+func (s *Store) FollowZones(ctx context.Context) error {
+	moving, err := s.compareZones(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range moving {
+		for done := false; !done; {
+			if done, err = s.replanZone(ctx, name); err != nil {
+				return fmt.Errorf("plan the schedules of zone %s anew: %w", name, err)
+			}
+		}
+	}
+	s.zones.mu.Lock()
+	s.zones.moving = nil
+	s.zones.mu.Unlock()
+	return nil
+}
+
+// compareZones settles which data holds, and answers the zones whose schedules are still to be planned by it.
+func (s *Store) compareZones(ctx context.Context) (moving []string, err error) {
+	var rows []zoneRow
+	err = s.db.Read(ctx, func(tx Tx) error {
+		rows, err = collect(ctx, tx, func(r Rows) (z zoneRow, err error) {
+			return z, r.Scan(&z.Name, &z.Digest, &z.Release, &z.ReplanFrom)
+		}, `select name, digest, release, replan_from from belfry.zones order by name`)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	starting := s.zones.starting()
+	for _, row := range rows {
+		own := s.zones.version(row.Name, s.zoneRelease())
+		step := belfry.FollowZone(row.version(), own, starting)
+		switch step {
+		case belfry.ZoneAdopted:
+			err = s.adoptZone(ctx, row, own)
+		case belfry.ZoneInstalled:
+			err = s.installZone(ctx, row)
+		case belfry.ZoneKept:
+		}
+		if err != nil {
+			return nil, fmt.Errorf("follow zone %s: %w", row.Name, err)
+		}
+		if step != belfry.ZoneKept || row.ReplanFrom >= 0 {
+			moving = append(moving, row.Name)
+		}
+		s.zones.note([]string{row.Name}, 0)
+	}
+	s.zones.mu.Lock()
+	s.zones.begun, s.zones.moving = true, moving
+	s.zones.mu.Unlock()
+	return moving, nil
+}
+
+// adoptZone uses the database's data. What this process has planned by its own until now is planned once more.
+func (s *Store) adoptZone(ctx context.Context, row zoneRow, own belfry.ZoneVersion) error {
+	var data string
+	err := s.write(ctx, "adopt zone", func(c *change) error {
+		found := false
+		var err error
+		data, found, err = first(ctx, c.tx, scanString, `
+			update belfry.zones set replan_from = 0
+			where name = $1 and digest = $2
+			returning data`, row.Name, row.Digest)
+		if err == nil && !found {
+			data = "" // replaced at this moment; the next look sees by what
+		}
+		return err
+	})
+	if err != nil || data == "" {
+		return err
+	}
+	tzif, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return err
+	}
+	if err := cron.AdoptZone(row.Name, tzif); err != nil {
+		return err
+	}
+	s.zones.mu.Lock()
+	s.zones.adopted[row.Name] = row.Release
+	s.zones.mu.Unlock()
+	s.opt.Logger.Warn("this machine's data of a time zone is older than another node's, which is used instead; update it and restart",
+		"zone", row.Name, "own", own.Release, "used", row.Release)
+	return nil
+}
+
+// installZone puts this process's data in the place of the database's.
+func (s *Store) installZone(ctx context.Context, row zoneRow) error {
+	own, err := s.ownZone(row.Name)
+	if err != nil {
+		return err
+	}
+	var n int64
+	err = s.write(ctx, "install zone", func(c *change) error {
+		n, err = c.tx.Exec(ctx, `
+			update belfry.zones set digest = $3, release = $4, data = $5, replan_from = 0
+			where name = $1 and digest = $2`, row.Name, row.Digest, own.Digest, own.Release, own.Data)
+		return err
+	})
+	if err == nil && n > 0 {
+		s.opt.Logger.Info("the clocks of a time zone go otherwise than before; its schedules are planned anew",
+			"zone", row.Name, "before", row.Release, "now", own.Release)
+	}
+	return err
+}
+
+// replanZone plans the next schedules that name a zone anew. How far it came is kept, so that no schedule is left out
+// when a node dies at it.
+func (s *Store) replanZone(ctx context.Context, name string) (done bool, err error) {
+	err = s.write(ctx, "replan", func(c *change) error {
+		from, found, err := first(ctx, c.tx, scanInt, `
+			select replan_from
+			from belfry.zones
+			where name = $1 and replan_from >= 0`+c.sql.SkipLocked("zones"), name)
+		if done = !found; err != nil || done {
+			return err // done, or another node is at it
+		}
+		rows, err := collect(ctx, c.tx, scanSchedule, `
+			select `+scheduleColumns+`
+			from belfry.schedules s
+			where s.id > $1 and s.state = 'active' and s.doc like $2
+			order by s.id
+			limit $3 + 0`+c.sql.ForUpdate("s"), from, `%`+name+`%`, replanBatch)
+		if err != nil {
+			return err
+		}
+		if err := c.replan(rows); err != nil {
+			return err
+		}
+		next := int64(-1)
+		if len(rows) == replanBatch {
+			next = rows[len(rows)-1].ID
+		} else if err := c.reexpect(name); err != nil {
+			return err
+		}
+		done = next < 0
+		_, err = c.tx.Exec(ctx, `update belfry.zones set replan_from = $2 where name = $1`, name, next)
+		return err
+	})
+	return done, err
+}
+
+// replan writes the next times of schedules as they are by the zones of now, and says which have moved.
+func (c *change) replan(rows []scheduleRow) error {
+	facts, err := c.facts(rows)
+	if err != nil {
+		return err
+	}
+	var all []decided
+	var told []string
+	for _, row := range rows {
+		plan, err := c.s.planOf(c.ctx, c.tx, row.Schedule)
+		if err != nil {
+			continue // the pass that fires puts it off, and says so
+		}
+		f := belfry.Replan(row.Schedule, plan, facts[row.ID], c.now)
+		if f.NextAt.Equal(row.NextAt) && f.State == row.State {
+			continue
+		}
+		all = append(all, decided{row, f})
+		if _, owned := belfry.OwnerOf(row.Name); owned {
+			continue
+		}
+		after := row.Schedule
+		begun(&after, f)
+		told = append(told, row.Namespace+"/"+row.Name)
+		if err := c.audit("replan", "schedule", row.Namespace, row.Name, "the clocks of its time zone change at other times than before", row.Schedule, after); err != nil {
+			return err
+		}
+	}
+	if len(all) > 0 {
+		c.after(func() {
+			first := told[:min(len(told), 5)]
+			c.s.opt.Logger.Warn("next times moved with the time zone; see: belfry audit --noun schedule", "moved", len(all), "first", strings.Join(first, " "))
+		})
+	}
+	return c.saveStates(all)
+}
+
+// reexpect has the heartbeats of a zone awaited anew, and every other monitor look again when something is to come:
+// windows of maintenance have zones too.
+func (c *change) reexpect(zone string) error {
+	rows, err := collect(c.ctx, c.tx, c.s.scanMonitor, `
+		select `+monitorColumns+`
+		from belfry.monitors m
+		where m.kind = 'heartbeat' and m.doc like $1
+		order by m.id`+c.sql.ForUpdate("m"), `%`+zone+`%`)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		env, err := c.surroundings(rows[i])
+		if err != nil {
+			continue // the pass that looks at it puts it off, and says so
+		}
+		if err := c.takeJudgement(&rows[i], belfry.Reexpect(rows[i].Monitor, rows[i].state, env, c.now), nil); err != nil {
+			return err
+		}
+	}
+	if err := c.saveMonitors(rows); err != nil {
+		return err
+	}
+	return c.wakeMonitors("")
+}
+
+// zonesHealth is what a person is told of it.
+func (s *Store) zonesHealth() belfry.ZonesHealth {
+	s.zones.mu.Lock()
+	defer s.zones.mu.Unlock()
+	h := belfry.ZonesHealth{Data: cron.ZoneVersion(), Moving: slices.Clone(s.zones.moving)}
+	for name := range s.zones.adopted {
+		h.Adopted = append(h.Adopted, name)
+	}
+	slices.Sort(h.Adopted)
+	h.Adopted = h.Adopted[:min(len(h.Adopted), 20)]
+	return h
+}
