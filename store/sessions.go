@@ -340,6 +340,33 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 	return out, err
 }
 
+// TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost. Only
+// whoever knows that the process is dead may call it: on SQLite, who has got the lock of the file. Sessions of workers
+// elsewhere go on.
+func (s *Store) TakeUp(ctx context.Context) error {
+	return s.write(ctx, "take up", func(c *change) error {
+		dead, err := collect(ctx, c.tx, scanSilent, `
+			update belfry.sessions
+			set ended_at = $1, lost = 1
+			where ended_at = 0 and remote = 0 and token = 0
+			returning id, renewed_at`, micros(c.now))
+		if err != nil {
+			return err
+		}
+		c.observe(func(o Observer) { o.Lost(len(dead)) })
+		for _, x := range dead {
+			n, err := c.giveBack(x.session, belfry.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			if err != nil {
+				return err // what is more than a batch is left to ReleaseLost
+			}
+			if n > 0 {
+				c.observe(func(o Observer) { o.Released(n, c.now.Sub(x.renewedAt)) })
+			}
+		}
+		return nil
+	})
+}
+
 // silent is a session that was given up.
 type silent struct {
 	session   string

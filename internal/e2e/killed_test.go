@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -63,4 +64,27 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 			t.Errorf("%d jobs have failed that have not run, and %d had a slot", unknown, slots)
 		}
 	})
+}
+
+// A node on SQLite is killed and started again. The lock of its file says that the one before is dead, so nothing waits for
+// a session that would live for ten more minutes.
+func TestARestartTakesUpWhatAKilledNodeRan(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "sqlite:belfry.db")
+	serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "10m") }
+	one := serve()
+	one.shellTask("long", "echo $BELFRY_ATTEMPT >>"+filepath.Join(s.dir, "ran")+"; while [ ! -e "+filepath.Join(s.dir, "go")+" ]; do sleep 0.05; done", func(task *belfry.Task) {
+		task.Retry = belfry.Retry{MaxAttempts: 2, Delay: belfry.Duration(10 * time.Millisecond)}
+	})
+	job := one.enqueue("long")
+	s.writes("ran", "1")
+	one.kill()
+	two := serve()
+	s.writes("ran", "2")
+	s.write("go", "")
+	two.becomes(job.ID, patience, belfry.JobSucceeded)
+	attempts := two.attempts(job.ID)
+	if len(attempts) != 2 || attempts[0].Outcome != belfry.OutcomeLost || !strings.Contains(attempts[0].Error, "has ended without a word") {
+		t.Errorf("attempts %+v", attempts)
+	}
 }

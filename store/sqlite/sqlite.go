@@ -78,6 +78,9 @@ func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	if err := st.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := st.TakeUp(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return st, nil
 }
 
