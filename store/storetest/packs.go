@@ -28,7 +28,9 @@ func NewPacking(t *testing.T, st *store.Store, clock *Clock, jobs int) *Packing 
 	for range jobs {
 		p.Jobs = append(p.Jobs, p.Enqueue(belfry.NewJob{}))
 	}
-	p.Session = must(st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Token: 1, Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": jobs}}))(t).ID
+	token, _, err := st.CreateToken(t.Context(), belfry.Token{Name: "elsewhere", Scopes: []belfry.Scope{belfry.ScopeWorker}})
+	ok(t, err) // a worker elsewhere outlives the process of the store
+	p.Session = must(st.OpenSession(t.Context(), belfry.WorkerInfo{Name: "w", Token: token.ID, Kinds: []belfry.Kind{belfry.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": jobs}}))(t).ID
 	p.wantIDs("claimed", p.Claim(jobs), p.Jobs)
 	p.Holds(1, 0)
 	return p
