@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -48,6 +49,7 @@ type App struct {
 	url       string
 	tokenFile string
 	unwell    unwell
+	engine    atomic.Pointer[engine.Engine] // nil without the role
 }
 
 // New checks the options. It opens nothing.
@@ -167,20 +169,31 @@ func (a *App) startStore(ctx context.Context) error {
 	if err := a.checkArtifacts(ctx); err != nil {
 		return err
 	}
-	if err := a.opt.Registry.Register(newGauges(new(catalogue), a.readGauges)); err != nil {
+	if err := a.opt.Registry.Register(newGauges(new(catalogue), a.readGauges, a.leftBehind)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	a.loop("wake-ups", st.Run)
 	return nil
 }
 
-func (a *App) readGauges(ctx context.Context) (belfry.Health, []belfry.QueueStats, error) {
-	h, err := a.store.Health(ctx)
-	if err != nil {
-		return h, nil, err
+func (a *App) readGauges(ctx context.Context) (f figures, err error) {
+	if f.health, err = a.store.Health(ctx); err != nil {
+		return f, err
 	}
-	queues, err := a.store.Queues(ctx)
-	return h, queues, err
+	if f.queues, err = a.store.Queues(ctx); err != nil {
+		return f, err
+	}
+	f.store, err = a.store.Gauges(ctx, maxMonitorSeries, maxChannelSeries)
+	return f, err
+}
+
+// leftBehind counts what did not stop on this node.
+func (a *App) leftBehind() leftBehind {
+	left := leftBehind{Attempts: a.unwell.leftBehind()}
+	if e := a.engine.Load(); e != nil {
+		left.Alerts = e.StuckTries()
+	}
+	return left
 }
 
 func (a *App) startEngine(context.Context) error {
@@ -202,6 +215,7 @@ func (a *App) startEngine(context.Context) error {
 	}
 	a.onStop("alerts", func(context.Context) error { sender.Close(); return nil })
 	a.teller = sender.Sender
+	a.engine.Store(e)
 	a.loop("engine", e.Run)
 	return nil
 }
@@ -310,6 +324,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,
+		LeftBehind: func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
 	}
 	if a.teller != nil {
 		o.Notifier = a.teller

@@ -13,18 +13,22 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/goleak"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
 	"github.com/belfry-run/belfry/httpapi"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/worker"
 )
 
@@ -400,6 +404,53 @@ func TestAQueueThatIsCreatedLaterIsServed(t *testing.T) {
 	}
 }
 
+// TestMetricsOfMonitors compares the series with figures and events that are
+// known.
+func TestMetricsOfMonitors(t *testing.T) {
+	t.Parallel()
+	o := newObserver(new(catalogue))
+	r := prometheus.NewRegistry()
+	if err := o.register(r); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	read := func(context.Context) (figures, error) {
+		return figures{store: store.Gauges{
+			Now: now, Monitors: map[belfry.Status]int64{belfry.StatusUp: 1, belfry.StatusDown: 2},
+			States:   []store.MonitorGauge{{Namespace: "default", Name: "shop", Up: true}, {Namespace: "team", Name: "shop"}},
+			Channels: []store.ChannelGauge{{Namespace: "default", Channel: "ops", Pending: 3, OldestAt: now.Add(-90 * time.Second)}, {Namespace: "team", Channel: "ops", Pending: 1}},
+		}}, nil
+	}
+	if err := r.Register(newGauges(new(catalogue), read, func() leftBehind { return leftBehind{Attempts: 2, Alerts: 1} })); err != nil {
+		t.Fatal(err)
+	}
+	o.Checked(belfry.KindHTTP, belfry.CheckOK, 80*time.Millisecond)
+	o.Checked(belfry.KindHTTP, belfry.CheckFail, 2*time.Second)
+	o.Checked(belfry.KindTCP, belfry.CheckError, 0)
+	o.Tried("webhook", belfry.AlertPending)
+	o.Tried("webhook", belfry.AlertSent)
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	text := w.Body.String()
+	for _, want := range []string{
+		`belfry_monitors{status="up"} 1`, `belfry_monitors{status="down"} 2`, `belfry_monitors{status="paused"} 0`,
+		`belfry_monitor_up{monitor="shop",namespace="default"} 1`, `belfry_monitor_up{monitor="shop",namespace="team"} 0`,
+		`belfry_alerts_pending{channel="ops",namespace="default"} 3`, `belfry_alerts_oldest_seconds{channel="ops",namespace="default"} 90`,
+		`belfry_alerts_oldest_seconds{channel="ops",namespace="team"} 0`,
+		`belfry_left_behind{of="attempts"} 2`, `belfry_left_behind{of="alerts"} 1`,
+		`belfry_checks_total{kind="http",outcome="ok"} 1`, `belfry_checks_total{kind="http",outcome="fail"} 1`, `belfry_checks_total{kind="tcp",outcome="error"} 1`,
+		`belfry_check_seconds_sum{kind="http"} 2.08`, `belfry_check_seconds_bucket{kind="http",le="0.1"} 1`, `belfry_check_seconds_count{kind="http"} 2`,
+		`belfry_alert_tries_total{channel="webhook",state="pending"} 1`, `belfry_alert_tries_total{channel="webhook",state="sent"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, `belfry_check_seconds_count{kind="tcp"}`) {
+		t.Error("a check without a latency is in the histogram")
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
@@ -436,6 +487,13 @@ func TestMetrics(t *testing.T) {
 		`belfry_jobs_settled_total{queue="system",state="succeeded"} 1`, `belfry_attempts_total{outcome="ok",queue="system"} 1`,
 		"belfry_sessions_lost_total 0", "belfry_stale_results_total 0", "belfry_store_seconds_bucket", "belfry_http_seconds_bucket",
 		"belfry_workers 1", "belfry_fire_lag_seconds_count", "go_goroutines", "process_cpu_seconds_total",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+	for _, want := range []string{
+		`belfry_left_behind{of="attempts"} 0`, `belfry_left_behind{of="alerts"} 0`, `belfry_monitors{status="down"} 0`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in the metrics", want)

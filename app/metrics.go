@@ -12,6 +12,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/store"
 )
 
 func newRegistry() *prometheus.Registry {
@@ -33,7 +34,7 @@ func Metrics() []Metric {
 	var c catalogue
 	newObserver(&c)
 	newRequests(&c)
-	newGauges(&c, nil)
+	newGauges(&c, nil, nil)
 	newStreams(&c, nil)
 	newBells(&c)
 	slices.SortFunc(c, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
@@ -74,6 +75,9 @@ type observer struct {
 	lag      *prometheus.HistogramVec
 	stale    *prometheus.CounterVec
 	lost     *prometheus.CounterVec
+	checked  *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	tried    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	failed   *prometheus.CounterVec
 }
@@ -83,6 +87,9 @@ var fast = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
 
 // startLags are told apart most finely around the second within which a job is to start.
 var startLags = []float64{.01, .03, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 1800}
+
+// latencies are of checks: from a neighbour to a timeout.
+var latencies = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 // lostAfter is around the 40 s within which a lost job is to start again.
 var lostAfter = []float64{1, 5, 15, 30, 35, 40, 60, 120, 300, 600}
@@ -99,6 +106,9 @@ func newObserver(c *catalogue) *observer {
 		lag:      c.histogram("belfry_fire_lag_seconds", "How long after its nominal time an occurrence became a job.", fast),
 		stale:    c.counter("belfry_stale_results_total", "Results refused because the lease was lost."),
 		lost:     c.counter("belfry_sessions_lost_total", "Worker sessions given up because they did not renew."),
+		checked:  c.counter("belfry_checks_total", "Checks of monitors judged, by outcome: ok, degraded, fail or error. Calls of heartbeats are not among them.", "kind", "outcome"),
+		latency:  c.histogram("belfry_check_seconds", "Latency of checks, as their monitors show it. Checks without one are left out.", latencies, "kind"),
+		tried:    c.counter("belfry_alert_tries_total", "Tries to deliver a message, by the kind of the channel and what its alerts became: sent, pending (tried again) or failed.", "channel", "state"),
 		took:     c.histogram("belfry_store_seconds", "How long transitions of the store took.", fast, "transition"),
 		failed:   c.counter("belfry_store_errors_total", "Transitions of the store that failed.", "transition"),
 	}
@@ -110,7 +120,7 @@ func (o *observer) register(r prometheus.Registerer) error {
 	o.stale.WithLabelValues()
 	o.lost.WithLabelValues()
 	o.released.WithLabelValues()
-	for _, c := range []prometheus.Collector{o.claimed, o.waited, o.released, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.took, o.failed} {
+	for _, c := range []prometheus.Collector{o.claimed, o.waited, o.released, o.settled, o.attempts, o.ran, o.fired, o.lag, o.stale, o.lost, o.checked, o.latency, o.tried, o.took, o.failed} {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -150,6 +160,17 @@ func (o *observer) Fired(decision belfry.Decision, reason belfry.Reason, lag tim
 func (o *observer) Stale(jobs int)    { o.stale.WithLabelValues().Add(float64(jobs)) }
 func (o *observer) Lost(sessions int) { o.lost.WithLabelValues().Add(float64(sessions)) }
 
+func (o *observer) Checked(kind belfry.Kind, outcome belfry.CheckOutcome, latency time.Duration) {
+	o.checked.WithLabelValues(string(kind), string(outcome)).Inc()
+	if latency > 0 {
+		o.latency.WithLabelValues(string(kind)).Observe(latency.Seconds())
+	}
+}
+
+func (o *observer) Tried(channel string, became belfry.AlertState) {
+	o.tried.WithLabelValues(channel, string(became)).Inc()
+}
+
 func (o *observer) Took(transition string, d time.Duration, failed bool) {
 	o.took.WithLabelValues(transition).Observe(d.Seconds())
 	if failed {
@@ -157,24 +178,40 @@ func (o *observer) Took(transition string, d time.Duration, failed bool) {
 	}
 }
 
-// gauges are read from the database when somebody looks, and never more than
-// [maxQueueSeries] queues or for longer than [gaugeTime].
+// figures are what gauges show.
+type figures struct {
+	health belfry.Health
+	queues []belfry.QueueStats
+	store  store.Gauges
+}
+
+// leftBehind is how much runs on this node that did not stop when it had to.
+type leftBehind struct{ Attempts, Alerts int }
+
+// gauges are read from the database when somebody looks, for no longer than
+// [gaugeTime], and of no more queues, channels and monitors than the bounds.
 type gauges struct {
-	read func(ctx context.Context) (belfry.Health, []belfry.QueueStats, error)
+	read func(ctx context.Context) (figures, error)
+	left func() leftBehind
 
 	up, lag, skew, workers             *prometheus.Desc
 	ready, scheduled, running, waiting *prometheus.Desc
 	paused                             *prometheus.Desc
+	monitors, monitorUp                *prometheus.Desc
+	pending, oldest                    *prometheus.Desc
+	behind                             *prometheus.Desc
 }
 
 const (
-	maxQueueSeries = 200
-	gaugeTime      = 5 * time.Second
+	maxQueueSeries   = 200
+	maxChannelSeries = 200
+	maxMonitorSeries = 1000
+	gaugeTime        = 5 * time.Second
 )
 
-func newGauges(c *catalogue, read func(ctx context.Context) (belfry.Health, []belfry.QueueStats, error)) *gauges {
+func newGauges(c *catalogue, read func(ctx context.Context) (figures, error), left func() leftBehind) *gauges {
 	return &gauges{
-		read:      read,
+		read: read, left: left,
 		up:        c.gauge("belfry_database_up", "1 if the database answered."),
 		lag:       c.gauge("belfry_schedule_lag_seconds", "How long the most overdue schedule waits to be fired."),
 		skew:      c.gauge("belfry_clock_skew_seconds", "This node's clock less the one that decides."),
@@ -184,11 +221,17 @@ func newGauges(c *catalogue, read func(ctx context.Context) (belfry.Health, []be
 		running:   c.gauge("belfry_queue_running", "Jobs that run.", "queue"),
 		waiting:   c.gauge("belfry_queue_oldest_seconds", "How long the oldest ready job has waited.", "queue"),
 		paused:    c.gauge("belfry_queue_paused", "1 if the queue is paused.", "queue"),
+		monitors:  c.gauge("belfry_monitors", "Monitors by status: new, up, down or paused.", "status"),
+		monitorUp: c.gauge("belfry_monitor_up", "1 if the monitor is up, 0 if it is down; none while it is new or paused.", "namespace", "monitor"),
+		pending:   c.gauge("belfry_alerts_pending", "Alerts of a channel that are not sent yet, those for later included.", "namespace", "channel"),
+		oldest:    c.gauge("belfry_alerts_oldest_seconds", "Age of the channel's oldest alert that is due or was tried.", "namespace", "channel"),
+		behind:    c.gauge("belfry_left_behind", "Attempts of jobs and tries of alerts on this node that run on though they had to stop.", "of"),
 	}
 }
 
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.up, g.lag, g.skew, g.workers, g.ready, g.scheduled, g.running, g.waiting, g.paused} {
+	for _, d := range []*prometheus.Desc{g.up, g.lag, g.skew, g.workers, g.ready, g.scheduled, g.running, g.waiting, g.paused,
+		g.monitors, g.monitorUp, g.pending, g.oldest, g.behind} {
 		ch <- d
 	}
 }
@@ -199,21 +242,34 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	h, queues, err := g.read(ctx)
+	left := g.left()
+	send(g.behind, float64(left.Attempts), "attempts")
+	send(g.behind, float64(left.Alerts), "alerts")
+	f, err := g.read(ctx)
 	if err != nil {
 		send(g.up, 0)
 		return
 	}
 	send(g.up, 1)
-	send(g.lag, h.ScheduleLag.Seconds())
-	send(g.skew, h.ClockSkew.Seconds())
-	send(g.workers, float64(h.Workers))
-	for _, q := range queues[:min(len(queues), maxQueueSeries)] {
+	send(g.lag, f.health.ScheduleLag.Seconds())
+	send(g.skew, f.health.ClockSkew.Seconds())
+	send(g.workers, float64(f.health.Workers))
+	for _, q := range f.queues[:min(len(f.queues), maxQueueSeries)] {
 		send(g.ready, float64(q.Ready), q.Name)
 		send(g.scheduled, float64(q.Scheduled), q.Name)
 		send(g.running, float64(q.Running), q.Name)
-		send(g.waiting, age(q.OldestAt, h.Now).Seconds(), q.Name)
+		send(g.waiting, age(q.OldestAt, f.health.Now).Seconds(), q.Name)
 		send(g.paused, one(!q.PausedAt.IsZero()), q.Name)
+	}
+	for _, status := range []belfry.Status{belfry.StatusNew, belfry.StatusUp, belfry.StatusDown, belfry.StatusPaused} {
+		send(g.monitors, float64(f.store.Monitors[status]), string(status))
+	}
+	for _, m := range f.store.States {
+		send(g.monitorUp, one(m.Up), m.Namespace, m.Name)
+	}
+	for _, c := range f.store.Channels {
+		send(g.pending, float64(c.Pending), c.Namespace, c.Channel)
+		send(g.oldest, age(c.OldestAt, f.store.Now).Seconds(), c.Namespace, c.Channel)
 	}
 }
 

@@ -82,6 +82,15 @@ func (u *unwell) kinds() map[belfry.Kind]string {
 	return all
 }
 
+func (u *unwell) leftBehind() (n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, w := range u.all {
+		n += w.LeftBehind()
+	}
+	return n
+}
+
 // QueueLister knows which queues there are. A store does, and so does the
 // HTTP client.
 type QueueLister interface {

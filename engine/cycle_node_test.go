@@ -272,6 +272,8 @@ func (n *news) Took(transition string, _ time.Duration, _ bool) {
 func (*news) Claimed(string, int)                                            {}
 func (*news) Waited(string, belfry.Kind, time.Duration)                      {}
 func (*news) Released(int, time.Duration)                                    {}
+func (*news) Checked(belfry.Kind, belfry.CheckOutcome, time.Duration)        {}
+func (*news) Tried(string, belfry.AlertState)                                {}
 func (*news) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
 func (*news) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
 func (*news) Stale(int)                                                      {}

@@ -88,6 +88,9 @@ func (s *Server) readiness(ctx context.Context) readiness {
 	if s.opts.Unwell != nil {
 		answer.Checks = append(answer.Checks, workerCheck(s.opts.Unwell()))
 	}
+	if s.opts.LeftBehind != nil {
+		answer.Checks = append(answer.Checks, leftCheck(s.opts.LeftBehind()))
+	}
 	if s.opts.Check != nil {
 		answer.Checks = append(answer.Checks, s.opts.Check())
 	}
@@ -117,6 +120,17 @@ func workerCheck(unwell map[belfry.Kind]string) belfry.Check {
 		Name:   "worker",
 		Detail: "cannot begin jobs of kind " + strings.Join(kinds, ", ") + ", and hands them back",
 		Fix:    "look at the server's log: this machine has run out of open files, processes, memory or room on its disk",
+	}
+}
+
+func leftCheck(attempts, alerts int) belfry.Check {
+	if attempts+alerts == 0 {
+		return belfry.Check{Name: "left behind", OK: true}
+	}
+	return belfry.Check{
+		Name:   "left behind",
+		Detail: fmt.Sprintf("run on though they had to stop: attempts of jobs: %d, tries of alerts: %d", attempts, alerts),
+		Fix:    `look for "left behind" in the server's log; a restart of the node ends them`,
 	}
 }
 

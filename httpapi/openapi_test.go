@@ -212,6 +212,24 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+func TestReadinessShowsWhatDidNotStop(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		attempts, alerts int
+		says             string
+	}{
+		{0, 0, `{"name":"left behind","ok":true}`},
+		{2, 1, "attempts of jobs: 2, tries of alerts: 1"},
+		{0, 3, "attempts of jobs: 0, tries of alerts: 3"},
+	} {
+		b := setup(t, func(o *Options) { o.LeftBehind = func() (int, int) { return c.attempts, c.alerts } })
+		b.when("Health", func(context.Context, []any) (any, error) { return belfry.Health{}, nil })
+		if status, _, body := b.raw(t, "GET", "/readyz", "", "Authorization", ""); status != 200 || !strings.Contains(body, c.says) {
+			t.Errorf("%d %s, want %s", status, body, c.says)
+		}
+	}
+}
+
 func TestMetricsAreGuardedUnlessPublic(t *testing.T) {
 	t.Parallel()
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("belfry_up 1\n")) })

@@ -59,6 +59,10 @@ type Options struct {
 	// the moment, and why. /readyz shows it, and the node stays ready: others run
 	// these jobs.
 	Unwell func() map[belfry.Kind]string
+	// LeftBehind, if set, says how many attempts of jobs and tries of alerts run
+	// on this node though they had to stop. /readyz shows it, and the node stays
+	// ready: it goes on without them.
+	LeftBehind func() (attempts, alerts int)
 	// Outdated, if set, is asked by /healthz too: an error says that only a newer
 	// program can go on, and makes it fail at once.
 	Outdated func() error

@@ -299,6 +299,9 @@ func (c *change) takeJudgement(row *monitorRow, j belfry.Judgement, o *belfry.Ob
 	earlier := !j.WakeAt.IsZero() && (row.state.WakeAt.IsZero() || j.WakeAt.Before(row.state.WakeAt))
 	row.state, row.wakeAt, row.changed = state, j.WakeAt, true
 	c.toldJudged(*row, o)
+	if o != nil {
+		c.observe(func(to Observer) { to.Checked(row.Kind(), o.Outcome, o.Latency.D()) })
+	}
 	if err := c.showChange(*row, j, o); err != nil {
 		return err
 	}

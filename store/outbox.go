@@ -274,6 +274,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t belfry.TakenAlert, r belfry.
 			return err
 		}
 		c.wake(topicEngine)
+		c.observe(func(o Observer) { o.Tried(t.Channel.Kind(), state) })
 		if state == belfry.AlertPending {
 			return nil
 		}

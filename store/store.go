@@ -73,6 +73,12 @@ type Observer interface {
 	// Released is told how many jobs a lost session held, and how long after its
 	// last sign they were released.
 	Released(jobs int, silent time.Duration)
+	// Checked is told of each check of a monitor that was judged. What has no
+	// latency took 0.
+	Checked(kind belfry.Kind, outcome belfry.CheckOutcome, latency time.Duration)
+	// Tried is told of each try to deliver a message to a channel of a kind, and
+	// what its alerts became.
+	Tried(channel string, became belfry.AlertState)
 	Took(transition string, d time.Duration, failed bool)
 }
 
@@ -357,4 +363,6 @@ func (deaf) Settled(string, belfry.Outcome, belfry.JobState, time.Duration) {}
 func (deaf) Fired(belfry.Decision, belfry.Reason, time.Duration)            {}
 func (deaf) Stale(int)                                                      {}
 func (deaf) Lost(int)                                                       {}
+func (deaf) Checked(belfry.Kind, belfry.CheckOutcome, time.Duration)        {}
+func (deaf) Tried(string, belfry.AlertState)                                {}
 func (deaf) Took(string, time.Duration, bool)                               {}

@@ -96,7 +96,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 	return s.execute(ex, &a.run, begun, w.patience(&a.run), func(f belfry.Finish, cause error, now time.Time, left bool) {
 		if left {
 			w.log.Warn("handler ignored the end of its context and was left behind",
-				"job", f.JobID, "task", a.run.Job.Task, "cause", cause)
+				"job", f.JobID, "task", a.run.Job.Task, "cause", cause, "left_behind", w.left.Add(1))
 		} else {
 			a.in(nil)
 		}
@@ -120,8 +120,9 @@ func (a *attempt) late(f belfry.Finish) {
 	// Whoever left this goroutine behind may not have come to say so yet. It is
 	// no runner any more, and must not take its leave a second time.
 	a.left.Store(true)
-	a.lane.life.worker.log.Warn("handler that was left behind has ended",
-		"job", f.JobID, "task", a.run.Job.Task, "outcome", f.Outcome, "error", f.Error)
+	w := a.lane.life.worker
+	w.log.Warn("handler that was left behind has ended",
+		"job", f.JobID, "task", a.run.Job.Task, "outcome", f.Outcome, "error", f.Error, "left_behind", w.left.Add(-1))
 }
 
 // unstarted is the result of an attempt that was claimed and did not begin.

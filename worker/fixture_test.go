@@ -25,6 +25,7 @@ type fixture struct {
 	options  worker.Options
 	logged   *buffer
 	watch    *counts
+	ran      *worker.Worker // by runOnce
 }
 
 // inBubble runs a test under a fake clock and checks at its end that the
@@ -76,6 +77,7 @@ func (f *fixture) runOnce() int {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.ran = w
 	n, err := w.RunOnce(f.Context())
 	if err != nil {
 		f.Fatal(err)

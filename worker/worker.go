@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -15,7 +16,12 @@ import (
 type Worker struct {
 	options Options
 	unwell  *unwell
+	left    atomic.Int64 // attempts that were left behind, less those of them that have ended
 }
+
+// LeftBehind is how many attempts did not stop when they were told to and still
+// run. Their jobs have ended without them.
+func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // the end may be counted first
 
 // Unwell says of which kinds this machine cannot begin jobs at the moment, and
 // why. It hands them back, and tries again after a while.
@@ -110,6 +116,7 @@ type shift struct {
 	reports *reporter
 	ship    *shipper
 	unwell  *unwell
+	left    *atomic.Int64 // see [Worker.LeftBehind]
 }
 
 // startShift starts the deliverers. Stop ends them, when nobody hands anything
@@ -121,6 +128,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 		reports: newReporter(o.Broker, o.Logger, o.Observer),
 		ship:    newShipper(o.Broker, o.Logger),
 		unwell:  w.unwell,
+		left:    &w.left,
 	}
 	// Not a child of any context that shutdown ends: what these two deliver is
 	// what shutdown waits for.

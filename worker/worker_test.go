@@ -186,8 +186,14 @@ func TestAHandlerThatIgnoresItsContextGivesItsSlotUp(t *testing.T) {
 		f.wantOutcomes(deaf, belfry.OutcomeTimeout)
 		f.wantState(next, belfry.JobSucceeded)
 		f.wantLogged("left behind")
+		if n := f.ran.LeftBehind(); n != 1 {
+			t.Errorf("%d attempts are left behind, want 1", n)
+		}
 		close(release)
 		settle()
+		if n := f.ran.LeftBehind(); n != 0 {
+			t.Errorf("%d attempts are left behind, and all have ended", n)
+		}
 	})
 }
 

@@ -152,7 +152,9 @@ func apiReference(t *testing.T) string {
 func metricsReference() string {
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nMade from the program by `go test ./cmd/belfry -run TestReference -update`.\n\n" +
-		"`/metrics` also has those of Go and of the process. Series of queues are bounded to 200.\n\n| metric | labels | what |\n|---|---|---|\n")
+		"`/metrics` also has those of Go and of the process. Series of queues and of channels are bounded to 200, and those of\n" +
+		"monitors to the 1,000 oldest that are up or down; `belfry_monitors` counts all. Gauges are of the whole database, whatever node is\n" +
+		"asked; counters and histograms are of what the node itself has recorded, so sum them over nodes.\n\n| metric | labels | what |\n|---|---|---|\n")
 	for _, m := range app.Metrics() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Name, strings.Join(m.Labels, ", "), cell(m.Help))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	rules "github.com/belfry-run/belfry/cron"
+	"github.com/belfry-run/belfry/store"
 )
 
 // channel saves a webhook and a rule that sends all there.
@@ -259,6 +260,55 @@ func init() {
 		want(b, "messages", len(b.later(time.Minute)), 1)
 		want(b, "left", strings.Count(b.alerts(belfry.AlertFilter{}), "pending"), 0)
 		want(b, "sent", b.alerts(belfry.AlertFilter{State: belfry.AlertSent}), "hook down sent\n")
+	})
+
+	add("gauges and counters of monitors and alerts are what happened", func(b *bench) {
+		w := b.checker()
+		b.channel("hook", func(r *belfry.AlertRule) { r.Group = -1 })
+		b.channel("later", func(r *belfry.AlertRule) { r.Group = belfry.Duration(time.Hour) })
+		for _, name := range []string{"a", "b", "c", "new", "paused"} {
+			b.monitor(name, func(m *belfry.Monitor) { m.Rules = []belfry.Rule{{Cron: "0 0 1 1 *"}} })
+		}
+		check := func(name string, m belfry.Measure) {
+			b.clock.Move(time.Second)
+			must(b.st.CheckMonitor(b.ctx, "default", name))(b)
+			b.promote()
+			for _, j := range w.checks() {
+				if j.Job.Task == belfry.OwnedName(name) { // each is looked at once when it is made
+					w.finish(w.session, j, belfry.OutcomeOK, func(f *belfry.Finish) { f.Check = &m })
+				}
+			}
+		}
+		check("a", passed)
+		check("b", failed)
+		check("b", failed)
+		written := b.clock.Now().UTC()
+		check("c", passed)
+		check("c", ours)
+		must(b.st.PauseMonitor(b.ctx, "default", "paused", time.Time{}, ""))(b)
+		b.clock.Move(10 * time.Second)
+		g := must(b.st.Gauges(b.ctx, 10, 10))(b)
+		want(b, "monitors by status", fmt.Sprint(g.Monitors), "map[down:1 new:1 paused:1 up:2]")
+		want(b, "monitors", fmt.Sprint(g.States), "[{default a true} {default b false} {default c true}]")
+		want(b, "backlog", fmt.Sprint(g.Channels), fmt.Sprint([]store.ChannelGauge{{Namespace: "default", Channel: "hook", Pending: 1, OldestAt: written}, {Namespace: "default", Channel: "later", Pending: 1}}))
+		bounded := must(b.st.Gauges(b.ctx, 2, 1))(b)
+		want(b, "bounded", fmt.Sprint(len(bounded.States), len(bounded.Channels), bounded.Monitors[belfry.StatusUp]), "2 1 2")
+		for what, n := range map[string]int{"check http ok": 2, "check http fail": 2, "check http error": 1, "latency http": 160} {
+			want(b, what, b.tally.of(what), n)
+		}
+		b.deliver(belfry.Told{Error: "503"})
+		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
+		want(b, "oldest while it is tried again", g.Channels[0].OldestAt, written)
+		b.clock.Move(10 * time.Second)
+		b.deliver(belfry.Told{})
+		g = must(b.st.Gauges(b.ctx, 10, 10))(b)
+		want(b, "backlog when it is sent", len(g.Channels), 1)
+		b.clock.Move(time.Hour)
+		b.deliver(belfry.Told{Error: "404", Permanent: true})
+		for what, n := range map[string]int{"tried webhook pending": 1, "tried webhook sent": 1, "tried webhook failed": 1} {
+			want(b, what, b.tally.of(what), n)
+		}
+		want(b, "backlog in the end", len(must(b.st.Gauges(b.ctx, 10, 10))(b).Channels), 0)
 	})
 
 	// Quiet hours hold an outage, and then one edit concerns it.

@@ -42,7 +42,14 @@ func (*tally) Fired(belfry.Decision, belfry.Reason, time.Duration) {}
 func (t *tally) Stale(n int)                                       { t.add("stale", n) }
 func (t *tally) Lost(n int)                                        { t.add("lost", n) }
 func (*tally) Released(int, time.Duration)                         {}
-func (*tally) Took(string, time.Duration, bool)                    {}
+func (t *tally) Checked(kind belfry.Kind, o belfry.CheckOutcome, latency time.Duration) {
+	t.add("check "+string(kind)+" "+string(o), 1)
+	t.add("latency "+string(kind), int(latency/time.Millisecond))
+}
+func (t *tally) Tried(channel string, became belfry.AlertState) {
+	t.add("tried "+channel+" "+string(became), 1)
+}
+func (*tally) Took(string, time.Duration, bool) {}
 
 func init() {
 	add("what is counted of attempts is what is in their record, however they end", func(b *bench) {

@@ -599,6 +599,7 @@ create table belfry.monitors (
 create unique index belfry.monitors_schedule on belfry.monitors (schedule_id) where schedule_id > 0;
 create unique index belfry.monitors_beat on belfry.monitors (beat_key) where beat_key is not null;
 create index belfry.monitors_wake on belfry.monitors (wake_at) where wake_at > 0;
+create index belfry.monitors_status on belfry.monitors (status);
 
 -- What checks saw, an hour after the other, so that one hour is rolled up without a look at
 -- others, and old hours leave from the front. What was as it should be has no detail. Writer:
