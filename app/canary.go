@@ -42,7 +42,15 @@ type Canary struct {
 func SendCanary(ctx context.Context, svc httpapi.Service, namespace, queue string, within time.Duration) Canary {
 	c := Canary{Queue: queue}
 	begun := time.Now()
+	limits, err := svc.Namespace(ctx, namespace)
+	if err != nil {
+		c.Error = "cannot be enqueued: " + err.Error()
+		return c
+	}
 	priority := belfry.MaxPriority
+	if limits.MaxPriority != nil {
+		priority = *limits.MaxPriority
+	}
 	made, err := svc.Enqueue(ctx, []belfry.NewJob{{
 		Namespace: namespace, Task: CanaryTask, Kind: belfry.KindFunc, Queue: queue, Priority: &priority, MaxAttempts: 1,
 		Timeout: max(belfry.Duration(within), belfry.MinTimeout), Tags: []string{"canary"},

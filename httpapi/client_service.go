@@ -260,6 +260,27 @@ func (c *Client) Why(ctx context.Context, namespace string, id int64) (belfry.Wh
 	return get[belfry.Why](ctx, c, numbered("jobs", id, "why"), words("namespace", namespace))
 }
 
+// SaveNamespace implements [Namespaces].
+func (c *Client) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error) {
+	if err := checked("name", n.Name); err != nil {
+		return belfry.Namespace{}, err
+	}
+	return put[belfry.Namespace](ctx, c, http.MethodPut, named("namespaces", n.Name), nil, n)
+}
+
+// Namespace implements [Namespaces].
+func (c *Client) Namespace(ctx context.Context, name string) (belfry.Namespace, error) {
+	if err := checked("name", name); err != nil {
+		return belfry.Namespace{}, err
+	}
+	return get[belfry.Namespace](ctx, c, named("namespaces", name), nil)
+}
+
+// Namespaces implements [Namespaces].
+func (c *Client) Namespaces(ctx context.Context) ([]belfry.Namespace, error) {
+	return items[belfry.Namespace](ctx, c, "/v1/namespaces", nil)
+}
+
 // SaveQueue implements [Queues].
 func (c *Client) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, error) {
 	if err := checked("name", q.Name); err != nil {

@@ -21,9 +21,10 @@ import (
 var ofNoNamespace = map[string]int{
 	// Of the installation: they want a token for all namespaces.
 	"queue-save": 403, "queue-delete": 403, "queue-pause": 403, "queue-resume": 403, "worker-drain": 403, "database-show": 403,
+	"namespace-save": 403, "namespace-show": 403, // of the namespace 1
 	"secret-rotate": 403, "join-token-create": 403, "join-token-revoke": 403,
 	// Of the token: they answer what is its own.
-	"token-whoami": 200, "token-list": 200, "token-create": 201, "token-revoke": 404, "join-token-list": 200, "worker-list": 200,
+	"token-whoami": 200, "token-list": 200, "token-create": 201, "token-revoke": 404, "join-token-list": 200, "worker-list": 200, "namespace-list": 200,
 	// Of everybody.
 	"queue-list": 200, "queue-show": 200, "health-show": 200, "window-preview": 422,
 	// Of the token that opened the session, which this one did not.

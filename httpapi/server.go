@@ -209,6 +209,7 @@ func (s *Server) routes() {
 	s.windowRoutes()
 	s.statusPageRoutes()
 	s.jobRoutes()
+	s.namespaceRoutes()
 	s.queueRoutes()
 	s.workerRoutes()
 	s.tokenRoutes()

@@ -239,6 +239,15 @@ type History interface {
 	ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error)
 }
 
+// Namespaces keeps what each namespace may do.
+type Namespaces interface {
+	// SaveNamespace replaces the limits of a namespace. Its tasks must fit them.
+	SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error)
+	Namespace(ctx context.Context, name string) (belfry.Namespace, error)
+	// Namespaces lists those that have limits.
+	Namespaces(ctx context.Context) ([]belfry.Namespace, error)
+}
+
 // Queues keeps the lanes.
 type Queues interface {
 	// SaveQueue creates or replaces a queue. A pause is kept.
@@ -331,6 +340,7 @@ type Service interface {
 	Alerts
 	Jobs
 	History
+	Namespaces
 	Queues
 	Workers
 	Tokens

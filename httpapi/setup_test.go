@@ -135,6 +135,15 @@ func (f *fake) DeleteSecret(ctx context.Context, ns, name string) error {
 func (f *fake) RotateSecrets(ctx context.Context) (belfry.ResealedSecrets, error) {
 	return reply[belfry.ResealedSecrets](ctx, f, "RotateSecrets")
 }
+func (f *fake) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.Namespace, error) {
+	return reply[belfry.Namespace](ctx, f, "SaveNamespace", n)
+}
+func (f *fake) Namespace(ctx context.Context, name string) (belfry.Namespace, error) {
+	return reply[belfry.Namespace](ctx, f, "Namespace", name)
+}
+func (f *fake) Namespaces(ctx context.Context) ([]belfry.Namespace, error) {
+	return reply[[]belfry.Namespace](ctx, f, "Namespaces")
+}
 func (f *fake) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
 	return reply[belfry.Schedule](ctx, f, "CreateSchedule", s)
 }

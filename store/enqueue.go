@@ -102,6 +102,9 @@ func (c *change) prepare(ns []belfry.NewJob) ([]insertion, error) {
 	if err := c.checkQueues(ns); err != nil {
 		return nil, err
 	}
+	if err := c.allowJobs(ns); err != nil {
+		return nil, err
+	}
 	ids, err := c.sql.NextIDs(c.ctx, c.tx, "job", len(ns))
 	if err != nil {
 		return nil, err

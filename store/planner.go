@@ -30,13 +30,15 @@ type planner struct {
 	monitors  map[taskName]monitorRow
 	channels  map[taskName]bool
 
+	namespaces map[string]belfry.Namespace // of the tasks that were looked at
+
 	used    map[string]string // what a definition of the manifest names, and the first that does
 	changes []belfry.Change
 }
 
 // plan is the plan of an apply. The manifest is valid and has its defaults.
 func (s *Store) plan(ctx context.Context, tx Tx, m belfry.Manifest, o belfry.ApplyOptions, now time.Time) ([]belfry.Change, error) {
-	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, changes: []belfry.Change{}}
+	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, namespaces: map[string]belfry.Namespace{}, changes: []belfry.Change{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -205,8 +207,8 @@ func (p *planner) planTask(t belfry.Task) error {
 // checkTask is what a save refuses. Secrets that are not compared cannot be
 // known to be kept.
 func (p *planner) checkTask(t belfry.Task, secrets bool) error {
-	if _, there := p.queues[t.Queue]; !there {
-		return unknownQueue("queue", t.Queue)
+	if err := p.mayUseQueue(t); err != nil {
+		return err
 	}
 	if err := p.s.vetting(t, !secrets); err != nil {
 		return err
@@ -224,6 +226,28 @@ func (p *planner) checkTask(t belfry.Task, secrets bool) error {
 			WithHint("use the size that sha256sum's file has")
 	}
 	return err
+}
+
+// mayUseQueue refuses what a save of the task refuses.
+func (p *planner) mayUseQueue(t belfry.Task) error {
+	if err := belfry.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
+		return err
+	}
+	if _, there := p.queues[t.Queue]; !there {
+		return unknownQueue("queue", t.Queue)
+	}
+	n, there := p.namespaces[t.Namespace]
+	if !there {
+		var err error
+		if n, err = p.s.namespace(p.ctx, p.tx, t.Namespace); err != nil {
+			return err
+		}
+		p.namespaces[t.Namespace] = n
+	}
+	if err := n.AllowQueue(t.Queue, t.Name); err != nil {
+		return err
+	}
+	return n.AllowPriority(t.Priority)
 }
 
 // tasksNamed answers tasks as they would be, and reads what the manifest does
@@ -343,8 +367,8 @@ func (p *planner) checkMonitor(m, old belfry.Monitor, exists, secrets bool) erro
 		return err
 	}
 	t := m.Task()
-	if _, there := p.queues[t.Queue]; !there {
-		return unknownQueue("queue", t.Queue)
+	if err := p.mayUseQueue(t); err != nil {
+		return err
 	}
 	var before belfry.Schedule
 	if exists {

@@ -23,6 +23,9 @@ func (s *Store) RerunJob(ctx context.Context, namespace string, id int64, r belf
 		} else if err != nil {
 			return err
 		}
+		if belfry.CodeOf(c.allowJobs([]belfry.NewJob{n})) == belfry.Invalid { // not any more: it runs as its task does
+			n.Queue, n.Priority = "", nil
+		}
 		made, err := c.enqueue([]belfry.NewJob{n})
 		if err != nil {
 			return err

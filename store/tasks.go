@@ -195,7 +195,10 @@ func (c *change) mayUseQueue(t belfry.Task) error {
 	if err := belfry.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
 		return err
 	}
-	return c.holdQueue("queue", t.Queue)
+	if err := c.holdQueue("queue", t.Queue); err != nil {
+		return err
+	}
+	return c.s.mayUse(c.ctx, c.tx, t) // behind the hold: see SaveNamespace
 }
 
 // UpdateTask replaces a task. Jobs that have not started run under the new

@@ -112,7 +112,7 @@ when no server runs.
 	add("define", c.taskCmd(), c.programCmd(), c.secretCmd(), c.scheduleCmd(), c.cycleCmd(), c.calendarCmd(), c.applyCmd(), c.diffCmd(), c.exportCmd(), c.importCmd())
 	add("watch", c.monitorCmd(), c.incidentCmd(), c.channelCmd(), c.alertCmd(), c.windowCmd(), c.statusPageCmd())
 	add("see", c.jobCmd(), c.queueCmd(), c.backfillCmd(), c.artifactCmd(), c.auditCmd())
-	add("operate", c.doctorCmd(), c.tokenCmd(), c.brokerCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
+	add("operate", c.doctorCmd(), c.tokenCmd(), c.namespaceCmd(), c.brokerCmd(), c.configCmd(), c.migrateCmd(), c.versionCmd(), c.completionCmd())
 	root.SetHelpCommandGroupID("operate")
 	return root
 }

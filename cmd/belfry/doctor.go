@@ -189,6 +189,10 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 	if namespace == belfry.AnyNamespace {
 		namespace = belfry.DefaultNamespace
 	}
+	limits, err := s.Namespace(ctx, namespace)
+	if err != nil {
+		return []finding{bad("canaries", "", "%s", err)}
+	}
 	found := make([]finding, len(queues))
 	var all sync.WaitGroup
 	for i, q := range queues {
@@ -196,6 +200,8 @@ func canaries(ctx context.Context, s *conn, only []string, within time.Duration)
 		switch {
 		case !q.PausedAt.IsZero():
 			found[i] = warning(name, "belfry queue resume "+q.Name, "not sent: the queue was paused by %s: %s", q.PausedBy, or(q.PausedReason, "no reason given"))
+		case limits.AllowQueue(q.Name, belfry.CanaryTask) != nil:
+			found[i] = warning(name, "belfry namespace set "+namespace+" --queue "+q.Name, "not sent: namespace %s may not use the queue", namespace)
 		case s.direct:
 			found[i] = bad(name, "start it with: belfry serve", "not sent: no server runs")
 		default:

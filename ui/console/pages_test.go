@@ -33,7 +33,7 @@ var everyPage = []struct {
 	{name: "settings", path: "/settings", says: []string{"About", "sqlite", "retention_age", "Clocks apart by", "Secrets"}},
 	{name: "database", path: "/settings/database", says: []string{"All is as it should be", "First in line waits", "write-ahead log", "Free within the file", "jobs_done", "30 d"}, scope: belfry.ScopeAdmin},
 	{name: "join-tokens", path: "/settings/join-tokens", says: []string{"builders", "0 of 10", "pool=build", "New join token", "Machines that may join"}, scope: belfry.ScopeAdmin},
-	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets"}, scope: belfry.ScopeAdmin},
+	{name: "tokens", path: "/settings/tokens", says: []string{"(yours)", "New token", "see everything but secrets", "Limits of namespaces", "team-limited", "no limit"}, scope: belfry.ScopeAdmin},
 	{name: "secrets", path: "/settings/secrets", says: []string{"No secret is kept."}},
 	{name: "cycles", path: "/cycles", says: []string{"nightly", "report", "1 of 3", "New cycle"}},
 	{name: "cycles-empty", path: "/cycles?namespace=nobody", says: []string{"There is no cycle yet.", "belfry cycle create"}},

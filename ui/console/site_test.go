@@ -118,6 +118,7 @@ func filledSite(t *testing.T) *site {
 func (s *site) someJobs() {
 	s.Helper()
 	ctx := s.Context()
+	must(s.SaveNamespace(ctx, belfry.Namespace{Name: "team-limited", Queues: []string{belfry.DefaultQueue}}))(s)
 	for _, name := range []string{"hello", "broken", "later"} {
 		must(s.CreateTask(ctx, belfry.Task{Name: name, Kind: belfry.KindFunc, Timeout: belfry.Duration(10 * time.Minute),
 			Retry: belfry.Retry{MaxAttempts: 1}}))(s)

@@ -16,6 +16,7 @@ type tokenAPI interface {
 	Tokens(ctx context.Context) ([]belfry.Token, error)
 	CreateToken(ctx context.Context, t belfry.Token) (belfry.Token, string, error)
 	RevokeToken(ctx context.Context, id int64) error
+	Namespaces(ctx context.Context) ([]belfry.Namespace, error)
 }
 
 var tokenRoutes = []route{
@@ -29,6 +30,8 @@ type tokensData struct {
 	Made   *belfry.Token // and its secret, which is shown this once
 	Secret string
 	Err    error
+
+	Namespaces []belfry.Namespace // that have limits
 
 	asked belfry.Token // of the form
 	life  string
@@ -45,6 +48,9 @@ func tokenList(p *page) error {
 // show reads the list beside what became of the form.
 func (d tokensData) show(p *page) (err error) {
 	if d.Tokens, err = p.api.Tokens(p.r.Context()); err != nil {
+		return err
+	}
+	if d.Namespaces, err = p.api.Namespaces(p.r.Context()); err != nil {
 		return err
 	}
 	slices.SortStableFunc(d.Tokens, func(a, b belfry.Token) int { // those that work first

@@ -39,6 +39,12 @@ create table belfry.queues (
 	updated_at    bigint not null
 );
 
+-- What namespaces may do; without a row, everything. Writer: SaveNamespace.
+create table belfry.namespaces (
+	name text primary key,
+	doc  text not null -- as JSON
+);
+
 -- Tasks: what to run, and its policy. Writers: saves of tasks; EnsureFuncs for the Go handlers of
 -- a worker.
 create table belfry.tasks (
