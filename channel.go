@@ -41,8 +41,9 @@ type WebhookChannel struct {
 // EmailChannel sends mail over SMTP.
 type EmailChannel struct {
 	Host     string   `json:"host"`
-	Port     int      `json:"port,omitempty" doc:"Default: 587; 465 with tls: implicit; 25 with tls: none"`
-	TLS      string   `json:"tls,omitempty" enum:"starttls,implicit,none" doc:"Default: starttls"`
+	Port     int      `json:"port,omitempty" doc:"Default: 587; 465 with tls: implicit; 25 with tls: opportunistic or none"`
+	TLS      string   `json:"tls,omitempty" enum:"starttls,implicit,opportunistic,none" doc:"Default: starttls. opportunistic encrypts where the server offers it, and then checks its certificate"`
+	CA       string   `json:"ca,omitempty" doc:"PEM of the authorities to trust instead of the system's"`
 	User     string   `json:"user,omitempty"`
 	Password Secret   `json:"password,omitempty"`
 	From     string   `json:"from"`
@@ -140,7 +141,7 @@ func (c Channel) WithDefaults() Channel {
 	c.Namespace = or(c.Namespace, DefaultNamespace)
 	c.Email = defaulted(c.Email, func(e EmailChannel) EmailChannel {
 		e.TLS = or(e.TLS, "starttls")
-		e.Port = or(e.Port, map[string]int{"implicit": 465, "none": 25}[e.TLS])
+		e.Port = or(e.Port, map[string]int{"implicit": 465, "opportunistic": 25, "none": 25}[e.TLS])
 		e.Port = or(e.Port, 587)
 		return e
 	})
@@ -197,7 +198,7 @@ func (c Channel) sameGoal(old Channel) bool {
 	case c.Webhook != nil:
 		return c.Webhook.URL == Redacted || hostOf(c.Webhook.URL) == hostOf(old.Webhook.URL)
 	case c.Email != nil:
-		return c.Email.Host == old.Email.Host && c.Email.Port == old.Email.Port && c.Email.TLS == old.Email.TLS
+		return c.Email.Host == old.Email.Host && c.Email.Port == old.Email.Port && c.Email.TLS == old.Email.TLS && c.Email.CA == old.Email.CA
 	case c.Telegram != nil:
 		return c.Telegram.API == old.Telegram.API
 	case c.PagerDuty != nil:

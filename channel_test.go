@@ -45,7 +45,7 @@ func TestChannelsOfEveryKind(t *testing.T) {
 	if (Channel{}).Kind() != "" {
 		t.Error("a channel without settings has a kind")
 	}
-	for tls, port := range map[string]int{"": 587, "starttls": 587, "implicit": 465, "none": 25} {
+	for tls, port := range map[string]int{"": 587, "starttls": 587, "implicit": 465, "opportunistic": 25, "none": 25} {
 		if got := (Channel{Email: &EmailChannel{TLS: tls}}).WithDefaults().Email.Port; got != port {
 			t.Errorf("tls %q has port %d, want %d", tls, got, port)
 		}
@@ -152,7 +152,10 @@ func TestChannelsAreChecked(t *testing.T) {
 			{"no host", func(c *Channel) { c.Email.Host = "" }, "email.host", "is not a host"},
 			{"a host with a port", func(c *Channel) { c.Email.Host = "smtp://a" }, "email.host", "is not a host"},
 			{"port", func(c *Channel) { c.Email.Port = 65536 }, "email.port", "outside 1 to 65535"},
-			{"tls", func(c *Channel) { c.Email.TLS = "ssl" }, "email.tls", "one of starttls, implicit, none"},
+			{"tls", func(c *Channel) { c.Email.TLS = "ssl" }, "email.tls", "one of starttls, implicit, opportunistic, none"},
+			{"authorities that are none", func(c *Channel) { c.Email.CA = "x" }, "email.ca", "holds no certificate"},
+			{"authorities without TLS", func(c *Channel) { c.Email.TLS, c.Email.Host, c.Email.CA = "none", "localhost", "x" }, "email.ca", "no use without TLS"},
+			{"a password where TLS may be missing", func(c *Channel) { c.Email.TLS = "opportunistic" }, "email.tls", "for everyone to read"},
 			{"password alone", func(c *Channel) { c.Email.User = "" }, "email.user", "belong together"},
 			{"password in the clear", func(c *Channel) { c.Email.TLS = "none" }, "email.tls", "for everyone to read"},
 			{"password in the clear at home", func(c *Channel) { c.Email.TLS, c.Email.Host = "none", "localhost" }, "", ""},

@@ -1,6 +1,7 @@
 package belfry
 
 import (
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"net/mail"
@@ -48,6 +49,9 @@ func (w WebhookChannel) validate() error {
 	return p.err("webhook")
 }
 
+// maxCA bounds the authorities of a channel, in bytes.
+const maxCA = 64 << 10
+
 func (e EmailChannel) validate() error {
 	var p problems
 	if e.Host == "" || strings.ContainsAny(e.Host, " /@\r\n") {
@@ -57,14 +61,23 @@ func (e EmailChannel) validate() error {
 		p.addf("port", e.Port, "is outside 1 to 65535")
 	}
 	switch e.TLS {
-	case "starttls", "implicit", "none":
+	case "starttls", "implicit", "opportunistic", "none":
 	default:
-		p.add("tls", e.TLS, "is not a choice", "one of starttls, implicit, none")
+		p.add("tls", e.TLS, "is not a choice", "one of starttls, implicit, opportunistic, none")
+	}
+	switch {
+	case e.CA == "":
+	case e.TLS == "none":
+		p.add("ca", "", "has no use without TLS", "leave it out, or tls: starttls")
+	case len(e.CA) > maxCA:
+		p.addf("ca", len(e.CA), "has more than %d bytes", maxCA)
+	case !x509.NewCertPool().AppendCertsFromPEM([]byte(e.CA)):
+		p.add("ca", "", "holds no certificate", "the PEM of the authority that signed the server's certificate")
 	}
 	if (e.User == "") != (e.Password == "") {
 		p.add("user", e.User, "and password belong together", "give both, or neither")
 	}
-	if e.Password != "" && e.TLS == "none" && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, e.Host) {
+	if e.Password != "" && (e.TLS == "none" || e.TLS == "opportunistic") && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, e.Host) {
 		p.add("tls", e.TLS, "would send the password for everyone to read", "starttls or implicit; or leave user and password out")
 	}
 	checkMail(&p, "from", e.From)

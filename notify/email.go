@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -106,6 +107,11 @@ func (s *Sender) dialMail(ctx context.Context, e *belfry.EmailChannel) (*mailCon
 	conn := &mailConn{ctx: ctx, host: net.JoinHostPort(e.Host, strconv.Itoa(mailPort(e))), stop: func() bool { return true }}
 	config := s.tls.Clone()
 	config.ServerName = e.Host
+	if e.CA != "" {
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM([]byte(e.CA)) {
+			return nil, permanent("its ca holds no certificate")
+		}
+	}
 	options, err := mailOptions(e, config)
 	if err != nil {
 		return nil, err
@@ -149,6 +155,7 @@ func (s *Sender) dialMail(ctx context.Context, e *belfry.EmailChannel) (*mailCon
 const (
 	tlsStart    = "starttls"
 	tlsImplicit = "implicit"
+	tlsOffered  = "opportunistic" // where the server offers it; then it has to work
 	tlsNone     = "none"
 )
 
@@ -158,7 +165,7 @@ func mailPort(e *belfry.EmailChannel) int {
 		return e.Port
 	case e.TLS == tlsImplicit:
 		return 465
-	case e.TLS == tlsNone:
+	case e.TLS == tlsNone, e.TLS == tlsOffered:
 		return 25
 	}
 	return 587
@@ -176,11 +183,14 @@ func mailOptions(e *belfry.EmailChannel, config *tls.Config) ([]gomail.Option, e
 	switch e.TLS {
 	case "", tlsStart:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	case tlsOffered:
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
+		ways = slices.Concat(kept, shown)
 	case tlsNone:
 		ways = slices.Concat(kept, shown)
 	case tlsImplicit:
 	default:
-		return nil, permanent("%.40q is no way to encrypt mail: starttls, implicit or none", e.TLS)
+		return nil, permanent("%.40q is no way to encrypt mail: starttls, implicit, opportunistic or none", e.TLS)
 	}
 	if e.User != "" || e.Password != "" {
 		options = append(options, gomail.WithUsername(e.User), gomail.WithPassword(string(e.Password)), gomail.WithOpportunisticSMTPAuth(ways...))

@@ -26,11 +26,13 @@ func TestMailArrivesHoweverItIsEncrypted(t *testing.T) {
 		setup mailSetup
 		way   string
 	}{
-		"starttls and PLAIN":   {mailSetup{auth: "PLAIN"}, "starttls"},
-		"default and LOGIN":    {mailSetup{auth: "LOGIN"}, ""},
-		"implicit":             {mailSetup{implicit: true, auth: "CRAM-MD5 PLAIN"}, "implicit"},
-		"none":                 {mailSetup{noTLS: true}, "none"},
-		"none, though offered": {mailSetup{}, "none"},
+		"starttls and PLAIN":         {mailSetup{auth: "PLAIN"}, "starttls"},
+		"default and LOGIN":          {mailSetup{auth: "LOGIN"}, ""},
+		"implicit":                   {mailSetup{implicit: true, auth: "CRAM-MD5 PLAIN"}, "implicit"},
+		"none":                       {mailSetup{noTLS: true}, "none"},
+		"none, though offered":       {mailSetup{}, "none"},
+		"opportunistic, and offered": {mailSetup{auth: "PLAIN"}, "opportunistic"},
+		"opportunistic, and not":     {mailSetup{noTLS: true}, "opportunistic"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,6 +48,37 @@ func TestMailArrivesHoweverItIsEncrypted(t *testing.T) {
 			}
 			if c.setup.auth != "" && !server.heard("AUTH") {
 				t.Error("it did not log in")
+			}
+		})
+	}
+}
+
+// TestMailServersAreVerified is about a certificate of a private authority, which
+// is trusted by the channel's own setting alone, however the encryption began.
+func TestMailServersAreVerified(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"starttls", "opportunistic", "implicit"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			server := newMailServer(t, mailSetup{implicit: way == "implicit"})
+			foreign, _ := certificateFor(t, "127.0.0.1")
+			s := newSender(t)
+			c := server.channel(way, "ops@example.com")
+			for name, ca := range map[string]string{"the system's": "", "another": pemOf(foreign)} {
+				c.Email.CA = ca
+				if err := s.Send(t.Context(), c, messages[0].Message); err == nil || !strings.Contains(err.Error(), "certificate") {
+					t.Errorf("with authorities of %s: %v", name, err)
+				}
+			}
+			if got := server.take(); len(got) != 0 || server.heard("MAIL") {
+				t.Errorf("something was said to a server that is not trusted: %v", got)
+			}
+			c.Email.CA = pemOf(server.config)
+			if err := s.Send(t.Context(), c, messages[0].Message); err != nil {
+				t.Errorf("with its own authority: %v", err)
+			}
+			if got := server.take(); len(got) != 1 {
+				t.Errorf("%d mails", len(got))
 			}
 		})
 	}

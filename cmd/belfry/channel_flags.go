@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +18,14 @@ type channelFlags struct {
 	c                                                                *cli
 	webhook, slack, discord, teams, email, telegram, pagerduty, ntfy string
 	secret, secretFile, password, botToken, accessToken              string
-	from, api, timeout, tls, description                             string
+	from, api, timeout, tls, ca, description                         string
 	exec, to, headers                                                []string
 }
 
 // channelKinds are the flags that say what kind a channel is of, and the
 // settings that belong to each.
 var channelKinds = []struct{ flag, kind, settings string }{
-	{"webhook", "webhook", "secret secret-file header"}, {"slack", "slack", ""}, {"email", "email", "from to password email-tls"},
+	{"webhook", "webhook", "secret secret-file header"}, {"slack", "slack", ""}, {"email", "email", "from to password email-tls email-ca"},
 	{"telegram", "telegram", "bot-token api"}, {"discord", "discord", ""}, {"teams", "teams", ""}, {"pagerduty", "pagerduty", "api"},
 	{"ntfy", "ntfy", "access-token"}, {"exec", "command", "timeout"},
 }
@@ -44,7 +45,8 @@ func (c *cli) channelFlags(fs *pflag.FlagSet) func(*conn, *pflag.FlagSet, *belfr
 	fs.StringVar(&f.secretFile, "secret-file", "", "of --webhook: the same as --secret @FILE")
 	fs.StringArrayVar(&f.headers, "header", nil, "of --webhook: 'Name: value', where the value may be @FILE; may be repeated")
 	fs.StringVar(&f.password, "password", "", "of --email"+secretHelp)
-	fs.StringVar(&f.tls, "email-tls", "", "of --email: starttls, implicit or none; default: by the URL")
+	fs.StringVar(&f.tls, "email-tls", "", "of --email: starttls, implicit, opportunistic (where the server offers it) or none; default: by the URL")
+	fs.StringVar(&f.ca, "email-ca", "", "of --email: PEM file of the authorities to trust instead of the system's; empty: the system's")
 	fs.StringVar(&f.from, "from", "", "of --email: sender")
 	fs.StringSliceVar(&f.to, "to", nil, "of --email: whom to tell; may be repeated")
 	fs.StringVar(&f.botToken, "bot-token", "", "of --telegram: token of the bot"+secretHelp)
@@ -195,6 +197,16 @@ func (f *channelFlags) applyEmail(given func(string) bool, e *belfry.EmailChanne
 		}
 	}
 	set(given("email-tls"), f.tls, &e.TLS)
+	if given("email-ca") {
+		e.CA = ""
+		if f.ca != "" {
+			pem, err := os.ReadFile(f.ca)
+			if err != nil {
+				return belfry.InvalidField("--email-ca", f.ca, "cannot be read", err.Error())
+			}
+			e.CA = string(pem)
+		}
+	}
 	set(given("from"), f.from, &e.From)
 	set(given("to"), f.to, &e.To)
 	return f.c.setSecret(given, "password", f.password, &e.Password)

@@ -36,8 +36,9 @@ var channelKinds = []struct{ name, title string }{
 var channelInputs = map[string][]input{
 	"email": {
 		{Path: "email.host", Label: "Server", Need: true, Hint: "Such as smtp.example.com"},
-		{Path: "email.port", Label: "Port", Kind: asNumber, Hint: "Default: 587; 465 with implicit, 25 with none."},
-		{Path: "email.tls", Label: "TLS", Kind: asChoice, Options: []string{"starttls", "implicit", "none"}},
+		{Path: "email.port", Label: "Port", Kind: asNumber, Hint: "Default: 587; 465 with implicit, 25 with opportunistic or none."},
+		{Path: "email.tls", Label: "TLS", Kind: asChoice, Options: []string{"starttls", "implicit", "opportunistic", "none"}},
+		{Path: "email.ca", Label: "Authorities", Kind: asArea, Hint: "PEM to trust instead of the system's."},
 		{Path: "email.user", Label: "User"},
 		{Path: "email.password", Label: "Password", Kind: asSecret, Hint: secretHint},
 		{Path: "email.from", Label: "From", Need: true, Hint: "belfry@example.com"},
