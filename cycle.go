@@ -123,7 +123,7 @@ func (m Member) DueAt(t MemberTiming) time.Time {
 func (m Member) Due(t MemberTiming, at, now time.Time) (due bool, why string) {
 	switch {
 	case t.StartedAt.IsZero():
-		return true, "it has never succeeded"
+		return true, "it has never succeeded since its timing was reset, or at all"
 	case m.Every <= 0:
 		return true, "it has no interval"
 	case now.Before(t.StartedAt.Add((m.Every - m.Slack()).D())) || !t.CycleAt.IsZero() && at.Before(t.CycleAt.Add(m.Every.D())):
@@ -295,6 +295,28 @@ func (r CycleRun) End(now time.Time) Settlement {
 		s.State, s.Reason, s.Note = JobSkipped, ReasonNothingDue, "nothing due"
 	}
 	return s
+}
+
+// ReasonTimeout is why a cycle failed that took as long as it may.
+const ReasonTimeout Reason = "timeout"
+
+// TimeOut is how a run ends that has taken as long as it may: nobody knows what becomes of the member that runs, and
+// those behind it do not run.
+func (r CycleRun) TimeOut(limit Duration, now time.Time) (CycleRun, Settlement) {
+	s := Settlement{State: JobFailed, Reason: ReasonTimeout, Failures: 1, Error: fmt.Sprintf("the cycle took longer than its timeout of %s", limit)}
+	r.Results = slices.Clone(r.Results)
+	for i := r.Position(); i < len(r.Members); i++ {
+		m := MemberResult{Task: r.Members[i].Task, State: MemberSkipped, Reason: s.Error}
+		if m.Task == r.Current && r.MemberJob != 0 {
+			m.State, m.Reason, m.Error, m.JobID, m.StartedAt, m.EndedAt = MemberFailed, "", s.Error+", and it was asked to end", r.MemberJob, r.TurnAt, now
+		}
+		r.Results = append(r.Results, m)
+	}
+	r.Current, r.MemberJob, r.WaitsFor = "", 0, 0
+	if names := r.failed(); len(names) > 0 {
+		s.Error += "; failed: " + strings.Join(names, ", ")
+	}
+	return r, s
 }
 
 func (r CycleRun) failed() (names []string) {

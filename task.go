@@ -19,7 +19,7 @@ type Task struct {
 	Tags        []string        `json:"tags,omitempty" doc:"For people and filters"`
 	Queue       string          `json:"queue,omitempty" doc:"Lane of its jobs; default: default"`
 	Priority    int             `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Within the queue; higher runs first; default: 0"`
-	Timeout     Duration        `json:"timeout,omitempty" doc:"Longest an attempt may run; 10ms to 7d; default: 1h"`
+	Timeout     Duration        `json:"timeout,omitempty" doc:"Longest an attempt may run, or a cycle from its start; 10ms to 7d; default: 1h, and 24h for a cycle"`
 	Retry       Retry           `json:"retry,omitzero" doc:"What happens after an attempt that did not succeed"`
 	Input       json.RawMessage `json:"input,omitempty" doc:"JSON handed to each job that brings none of its own; at most 256 KiB"`
 	Needs       Needs           `json:"needs,omitzero" doc:"What a worker must have to run it"`
@@ -89,6 +89,7 @@ type Command struct {
 const (
 	DefaultQueue        = "default"
 	DefaultTimeout      = Duration(time.Hour)
+	DefaultCycleTimeout = Duration(24 * time.Hour)
 	MinTimeout          = Duration(10 * time.Millisecond)
 	MaxTimeout          = Duration(7 * 24 * time.Hour)
 	DefaultOutputLimit  = 1 << 20
@@ -104,6 +105,9 @@ const (
 func (t Task) WithDefaults() Task {
 	t.Namespace = or(t.Namespace, DefaultNamespace)
 	t.Queue = or(t.Queue, DefaultQueue)
+	if t.Cycle != nil {
+		t.Timeout = or(t.Timeout, DefaultCycleTimeout)
+	}
 	t.Timeout = or(t.Timeout, DefaultTimeout)
 	if t.Kind == "" {
 		t.Kind = t.impliedKind()

@@ -37,14 +37,20 @@ func (e *Engine) rollUp(m Monitors) pass {
 // Cycles is a store that keeps cycles.
 type Cycles interface {
 	StartCycles(ctx context.Context) (belfry.Promoted, error)
+	EndLateCycles(ctx context.Context) (belfry.Promoted, error)
 }
 
 func (e *Engine) cycles(c Cycles) pass {
 	return func(ctx context.Context) (time.Duration, error) {
 		p, err := c.StartCycles(ctx)
-		if p.Jobs > 0 {
+		if p.Jobs > 0 || err != nil {
 			return shortest, err
 		}
-		return longest, err
+		begun := time.Now()
+		late, err := c.EndLateCycles(ctx)
+		if late.Jobs > 0 {
+			return shortest, err
+		}
+		return until(late.NextAt, late.Now, begun), err
 	}
 }

@@ -264,6 +264,7 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 		return nil, err
 	}
 	left = map[int64]string{}
+	cycles := map[int64]bool{} // that are brought back
 	var ids []int64
 	for _, r := range rows {
 		if _, ok := tasks[r.TaskID]; !ok {
@@ -283,6 +284,18 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 				left[r.ID] = "a cycle runs its task now"
 				continue
 			}
+		}
+		if t := tasks[r.TaskID]; t.Cycle != nil {
+			t.ID = r.TaskID
+			live, err := c.s.liveCycles(c.ctx, c.tx, t)
+			if err != nil {
+				return nil, err
+			}
+			if len(live) > 0 || cycles[t.ID] {
+				left[r.ID] = "another run of the cycle is under way"
+				continue
+			}
+			cycles[t.ID] = true
 		}
 		ids = append(ids, r.ID)
 		if c.wake(topicQueue(r.Queue)); tasks[r.TaskID].Kind == belfry.KindCycle {

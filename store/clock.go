@@ -315,6 +315,7 @@ func (c *change) shiftClock(d time.Duration) error {
 		`update belfry.sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
 		`update belfry.listening set since = since + $1, until = until + $1 where until ` + before + ` $2`,
 	}
+	queries = append(queries, `update belfry.cycle_runs set started_at = started_at + $1, deadline_at = deadline_at + $1 where started_at `+before+` $2`)
 	// Intervals of members count time that passed, in either direction. That of a run under way counts from its
 	// turn, whether there was one before or not.
 	queries = append(queries,

@@ -12,7 +12,8 @@ import (
 // cycleBatch bounds the cycles that begin in one transaction.
 const cycleBatch = 50
 
-// StartCycles begins cycles whose jobs are ready. Every node may call it at the
+// StartCycles begins cycles whose jobs are ready, and ends those that have run for as long as they may. A cycle has one
+// run at a time: a second one, of whatever schedule, is skipped, or waits if it is a member of another cycle. Every node may call it at the
 // same time. The job of a cycle waits for its members from then on: no worker
 // has it, and nothing about it is kept in any process.
 func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error) {
@@ -20,6 +21,7 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 		out = belfry.Promoted{Now: c.now}
 		rows, err := collectInto(ctx, c.tx, nil, scanReady(), selectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
+				and (origin <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
 			order by ready_at
 			limit $1 + 0`+s.sql.SkipLocked("jobs"), cycleBatch)
 		if err != nil {
@@ -50,6 +52,12 @@ func (c *change) startCycle(j jobRow) error {
 	if !ok || task.Cycle == nil {
 		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonDeleted, "its task is no cycle any more")}}, true)
 	}
+	if other, found, err := first(c.ctx, c.tx, scanInt, `select job_id from belfry.cycle_runs where task_id = $1`, j.TaskID); err != nil || found {
+		if err != nil || j.Trigger == belfry.TriggerCycle { // as a member it waits for the other run
+			return err
+		}
+		return c.end([]ending{{row: j, settled: belfry.Withdraw(j.Job, belfry.ReasonOverlap, fmt.Sprintf("job %d is a run of this cycle that is under way", other))}}, true)
+	}
 	run := belfry.CycleRun{
 		JobID: j.ID, Namespace: j.Namespace, Cycle: j.Task, Schedule: j.Schedule, At: j.Nominal, StartedAt: c.now,
 		Members: task.Cycle.Members, Stagger: task.Cycle.Stagger, Depth: 1, Results: []belfry.MemberResult{},
@@ -66,7 +74,10 @@ func (c *change) startCycle(j jobRow) error {
 	if _, err := c.tx.Exec(c.ctx, `update belfry.jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
 		return err
 	}
-	if _, err := c.tx.Exec(c.ctx, `insert into belfry.cycle_runs (job_id, task_id, doc) values ($1, $2, $3)`, j.ID, j.TaskID, text(run)); err != nil {
+	c.wake(topicEngine) // which sleeps until the next run is late
+	if _, err := c.tx.Exec(c.ctx, `
+		insert into belfry.cycle_runs (job_id, task_id, started_at, deadline_at, doc)
+		values ($1, $2, $3, $4, $5)`, j.ID, j.TaskID, micros(c.now), micros(c.now.Add(j.Timeout.D())), text(run)); err != nil {
 		return err
 	}
 	if run.Depth > belfry.MaxCycleDeep {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -110,20 +111,8 @@ func (s *Store) cycleStatus(ctx context.Context, tx Tx, t belfry.Task, now time.
 func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.Job, err error) {
 	namespace = namespaceOr(namespace)
 	err = s.write(ctx, "run cycle", func(c *change) error {
-		if _, err := c.lockTask(namespace, name); err != nil { // two who ask get one
+		if _, err := s.cycle(ctx, c.tx, namespace, name); err != nil {
 			return err
-		}
-		t, err := s.cycle(ctx, c.tx, namespace, name)
-		if err != nil {
-			return err
-		}
-		live, err := s.liveCycles(ctx, c.tx, t)
-		if err != nil {
-			return err
-		}
-		if len(live) > 0 {
-			return belfry.Errorf(belfry.Conflict, "cycle %q is under way, as job %d", name, live[0]).
-				WithHint("belfry cycle show %s, or belfry cycle cancel %s", name, name)
 		}
 		ins, err := c.prepare([]belfry.NewJob{{Namespace: namespace, Task: name}})
 		if err != nil {
@@ -131,6 +120,9 @@ func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j belfry.
 		}
 		ins[0].Trigger = belfry.TriggerManual
 		j = ins[0].Job
+		if err := c.oneRun([]*insertion{&ins[0]}); err != nil {
+			return err
+		}
 		if err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
 			return err
 		}
@@ -172,6 +164,36 @@ func (s *Store) liveCycles(ctx context.Context, tx Tx, t belfry.Task) ([]int64, 
 		where kind = 'cycle' and state = 'ready' and task_id = $1
 		order by 1
 		limit `+strconv.Itoa(belfry.MaxBatch), t.ID)
+}
+
+// oneRun refuses jobs of a cycle of which a run is under way, or about to be, and two of one in a batch. Those that come
+// later are skipped then, if it is so.
+func (c *change) oneRun(ins []*insertion) error {
+	var cycles []*insertion
+	for _, in := range ins {
+		if in.Kind == belfry.KindCycle && in.State == belfry.JobReady {
+			cycles = append(cycles, in)
+		}
+	}
+	slices.SortFunc(cycles, func(a, b *insertion) int { return cmp.Compare(a.TaskID, b.TaskID) })
+	for i, in := range cycles {
+		if i > 0 && cycles[i-1].TaskID == in.TaskID {
+			return belfry.Errorf(belfry.Conflict, "cycle %q is asked for twice in one call", in.Task).WithHint("a cycle has one run at a time")
+		}
+		t, err := c.lockTask(in.Namespace, in.Task) // two who ask get one
+		if err != nil {
+			return err
+		}
+		live, err := c.s.liveCycles(c.ctx, c.tx, t)
+		if err != nil {
+			return err
+		}
+		if len(live) > 0 {
+			return belfry.Errorf(belfry.Conflict, "cycle %q is under way, as job %d", in.Task, live[0]).
+				WithHint("belfry cycle show %s, or belfry cycle cancel %s", in.Task, in.Task)
+		}
+	}
+	return nil
 }
 
 func notUnderWay(name string) error {

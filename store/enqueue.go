@@ -69,6 +69,9 @@ func (c *change) enqueue(ns []belfry.NewJob) ([]belfry.Enqueued, error) {
 			fresh = append(fresh, &ins[i])
 		}
 	}
+	if err := c.oneRun(fresh); err != nil {
+		return nil, err
+	}
 	written, held, err := c.writeJobs(fresh)
 	if err != nil {
 		return nil, err

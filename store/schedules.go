@@ -408,6 +408,9 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 		}
 		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = belfry.TriggerManual, row.Name, row.ID, row.Generation
 		j = ins[0].Job
+		if err := c.oneRun([]*insertion{&ins[0]}); err != nil {
+			return err
+		}
 		if err := c.insertJobs([]*insertion{&ins[0]}); err != nil {
 			return err
 		}

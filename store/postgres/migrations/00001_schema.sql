@@ -553,6 +553,8 @@ create table belfry.cycle_runs (
 	task_id        bigint not null,
 	member_job     bigint not null default 0, -- the job of the member that runs
 	waits_for_task bigint not null default 0, -- the member that another cycle runs now
+	started_at     bigint not null,
+	deadline_at    bigint not null, -- when it has run for as long as it may
 	doc            text not null
 );
 

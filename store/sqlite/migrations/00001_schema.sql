@@ -529,6 +529,8 @@ create table belfry.cycle_runs (
 	task_id        integer not null,
 	member_job     integer not null default 0, -- the job of the member that runs
 	waits_for_task integer not null default 0, -- the member that another cycle runs now
+	started_at     integer not null,
+	deadline_at    integer not null, -- when it has run for as long as it may
 	doc            text not null
 );
 

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+
+	"github.com/belfry-run/belfry"
+)
+
+// EndLateCycles ends the runs of cycles that have taken as long as they may: their jobs fail, the member that runs is
+// asked to end, and those behind it are left out. Every node may call it at the same time.
+func (s *Store) EndLateCycles(ctx context.Context) (out belfry.Promoted, err error) {
+	err = s.write(ctx, "end late cycles", func(c *change) error {
+		out = belfry.Promoted{Now: c.now}
+		type late struct{ job, member int64 }
+		runs, err := collect(ctx, c.tx, func(r Rows) (l late, err error) { return l, r.Scan(&l.job, &l.member) }, `
+			select job_id, member_job
+			from belfry.cycle_runs
+			where deadline_at <= $1
+			order by deadline_at
+			limit $2 + 0`, micros(c.now), cycleBatch)
+		if err != nil {
+			return err
+		}
+		next, _, err := first(ctx, c.tx, scanInt, `select deadline_at from belfry.cycle_runs where deadline_at > $1 order by deadline_at limit 1`, micros(c.now))
+		if out.NextAt = instant(next); err != nil || len(runs) == 0 {
+			return err
+		}
+		if sure, err := c.trusted(); err != nil || !sure {
+			return err
+		}
+		// Whoever settles a member has its job before he takes its cycle further.
+		var ids []int64
+		for _, l := range runs {
+			ids = append(ids, l.job)
+			if l.member != 0 {
+				ids = append(ids, l.member)
+			}
+		}
+		rows, err := c.lockJobs(ids)
+		if err != nil {
+			return err
+		}
+		if err := c.lockCycles(); err != nil {
+			return err
+		}
+		for _, l := range runs {
+			for _, row := range rows {
+				if row.ID != l.job {
+					continue
+				}
+				ended, err := c.endLateCycle(row, l.member)
+				if err != nil {
+					return err
+				}
+				out.Jobs += ended
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// endLateCycle ends a run unless it has gone on since it was found. The next pass looks again.
+func (c *change) endLateCycle(row jobRow, member int64) (int, error) {
+	run, found, err := first(c.ctx, c.tx, scanRun, `select doc from belfry.cycle_runs where job_id = $1 and member_job = $2 and deadline_at <= $3`+c.sql.ForUpdate("cycle_runs"), row.ID, member, micros(c.now))
+	if err != nil || !found {
+		return 0, err
+	}
+	run, settled := run.TimeOut(row.Timeout, c.now)
+	settled.DueAt = row.DueAt
+	if err := c.tellCycle(run, row.Job, settled); err != nil {
+		return 0, err
+	}
+	return 1, c.end([]ending{{row: row, settled: settled, fin: belfry.Finish{Output: []byte(text(run.Output(c.now)))}}}, true)
+}
