@@ -60,6 +60,7 @@ const (
 	CodeStatus          CheckCode = "status"
 	CodeRedirectLimit   CheckCode = "redirect_limit"
 	CodeRedirectLoop    CheckCode = "redirect_loop"
+	CodeRedirectBlocked CheckCode = "redirect_blocked" // to an address that is not public
 	CodeBodyTimeout     CheckCode = "body_timeout"
 	CodeBodyTooLarge    CheckCode = "body_too_large"
 	CodeBodyBroken      CheckCode = "body_broken"

@@ -72,7 +72,7 @@ var causes = map[belfry.CheckCode]string{
 	belfry.CodeTLSHandshake: "TLS failed", belfry.CodeTLSTimeout: "TLS took too long", belfry.CodeTLSExpired: "the certificate has expired",
 	belfry.CodeTLSExpiring: "the certificate expires soon", belfry.CodeTLSName: "the certificate is for another name", belfry.CodeTLSUntrusted: "nobody trusts the certificate",
 	belfry.CodeWrite: "the request was not taken", belfry.CodeFirstByte: "no answer in time", belfry.CodeProtocol: "not the protocol",
-	belfry.CodeStatus: "another status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirects in a circle",
+	belfry.CodeStatus: "another status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirects in a circle", belfry.CodeRedirectBlocked: "a redirect to a private address",
 	belfry.CodeBodyTimeout: "the answer did not end in time", belfry.CodeBodyTooLarge: "the answer is too large", belfry.CodeBodyBroken: "the answer broke off",
 	belfry.CodeExpect: "another answer", belfry.CodeAssertion: "a condition does not hold", belfry.CodeLoss: "packets were lost", belfry.CodeTimeout: "too slow",
 	belfry.CodeMissed: "no call in time", belfry.CodeReported: "it said so itself", belfry.CodeSelectorMissing: "the selector finds nothing", belfry.CodeEmpty: "no text",

@@ -3,15 +3,13 @@ package page
 import (
 	"context"
 	"net/http"
-	"net/http/cookiejar"
 	"strings"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker/internal/reach"
 )
 
-// fetch brings the document that a look is at. A look has a jar of cookies of
-// its own: some pages insist on one.
+// fetch brings the document that a look is at.
 func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *reach.Fault) {
 	g := l.Task.Page
 	l.Secrets.AddHeaders(g.Headers)
@@ -20,8 +18,7 @@ func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *rea
 	if err != nil {
 		return reach.Answer{}, reach.Ours(belfry.CodeConfig, "the request cannot be made: %s", reach.Reason(err))
 	}
-	jar, _ := cookiejar.New(nil)
-	a, f := l.Fetch(ctx, reach.Fetch{Request: req, MaxBody: g.MaxBody, Cookies: jar})
+	a, f := l.Fetch(ctx, reach.Fetch{Request: req, MaxBody: g.MaxBody})
 	encoding := a.Header.Get("Content-Encoding")
 	isEncoded := encoding != "" && !strings.EqualFold(encoding, "identity")
 	if isEncoded || isBinary(a) {

@@ -75,7 +75,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	}
 	if m.Outcome != belfry.CheckOK && m.Outcome != belfry.CheckDegraded {
 		f := r.Failed("%s", m.Message)
-		f.NoRetry = m.Outcome == belfry.CheckError && (m.Code == belfry.CodeConfig || m.Code == belfry.CodeBlocked)
+		f.NoRetry = m.Code == belfry.CodeConfig || m.Code == belfry.CodeBlocked || m.Code == belfry.CodeRedirectBlocked
 		return f
 	}
 	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK, Output: output(m.Page)}

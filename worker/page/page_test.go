@@ -162,8 +162,8 @@ func TestRedirects(t *testing.T) {
 	want(t, measure(t, belfry.PageCheck{URL: url + "/far"}), belfry.CheckFail, belfry.CodeRedirectLimit)
 	want(t, measure(t, belfry.PageCheck{URL: url + "/file"}), belfry.CheckFail, belfry.CodeProtocol)
 	want(t, measure(t, belfry.PageCheck{URL: url + "/bad"}), belfry.CheckFail, belfry.CodeProtocol)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/metadata"}), belfry.CheckError, belfry.CodeBlocked)
-	want(t, measure(t, belfry.PageCheck{URL: url + "/local"}), belfry.CheckError, belfry.CodeBlocked)
+	want(t, measure(t, belfry.PageCheck{URL: url + "/metadata"}), belfry.CheckFail, belfry.CodeRedirectBlocked)
+	want(t, measure(t, belfry.PageCheck{URL: url + "/local"}), belfry.CheckFail, belfry.CodeRedirectBlocked)
 }
 
 func TestHeadersStayWithTheirHost(t *testing.T) {

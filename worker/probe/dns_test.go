@@ -257,6 +257,9 @@ func TestANameThatChangesItsAnswer(t *testing.T) {
 			t.Errorf("%+v", first)
 		}
 		wants(t, second, belfry.CheckError, belfry.CodeBlocked, "may not be reached")
+		if second.IP != "" {
+			t.Errorf("it shows what the name stands for within the network: %s", second.IP)
+		}
 		mu.Lock()
 		if n := answers[fmt.Sprintf("name%d.example.", i)]; n != 2 {
 			t.Errorf("two checks looked %d times", n)

@@ -283,11 +283,47 @@ func TestRedirects(t *testing.T) {
 	wants(t, look(t, get(s.URL+"/self")), belfry.CheckFail, belfry.CodeRedirectLoop, "/self")
 	wants(t, look(t, belfry.Task{HTTP: &belfry.HTTP{URL: s.URL + "/self", MaxRedirects: -1, ExpectStatus: []string{"307"}}}), belfry.CheckOK, "", "")
 	metadata, inside := look(t, get(s.URL+"/metadata")), look(t, get(s.URL+"/inside"))
-	wants(t, metadata, belfry.CheckError, belfry.CodeBlocked, "may not be reached")
+	wants(t, metadata, belfry.CheckFail, belfry.CodeRedirectBlocked, "redirects to an address that is not public")
 	if metadata.Message != inside.Message {
 		t.Errorf("%q and %q tell denied addresses apart", metadata.Message, inside.Message)
 	}
-	if m := look(t, get("http://169.254.169.254/")); m.Message != inside.Message {
-		t.Errorf("%q", m.Message)
+	for _, m := range []belfry.Measure{metadata, inside} {
+		if last := m.Hops[len(m.Hops)-1]; last.IP != "" {
+			t.Errorf("the address is shown: %+v", last)
+		}
+	}
+	wants(t, look(t, get("http://169.254.169.254/")), belfry.CheckError, belfry.CodeBlocked, "may not be reached")
+}
+
+// TestCookiesAreKeptOverRedirects is about targets that want one before they let
+// anybody pass. Another check knows nothing of it, nor does another host.
+func TestCookiesAreKeptOverRedirects(t *testing.T) {
+	t.Parallel()
+	var met []string
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) { met = append(met, r.Header.Get("Cookie")) })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		met = append(met, r.Header.Get("Cookie"))
+		if _, err := r.Cookie("seen"); err != nil {
+			http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
+			http.Redirect(w, r, r.URL.String(), http.StatusFound)
+			return
+		}
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+		}
+	})
+	for range 2 {
+		met = nil
+		wants(t, look(t, get(s.URL+"/")), belfry.CheckOK, "", "")
+		if got := strings.Join(met, "|"); got != "|seen=1" {
+			t.Errorf("cookies were %q", got)
+		}
+	}
+	met = nil
+	task := get(s.URL + "/away")
+	task.HTTP.Headers = map[string]string{"Cookie": "own=2"}
+	look(t, task)
+	if got := strings.Join(met, "|"); got != "own=2|own=2; seen=1|" {
+		t.Errorf("cookies were %q", got)
 	}
 }

@@ -52,7 +52,7 @@ func (e *Executor) job(ctx context.Context, r *worker.Run) belfry.Finish {
 	_, _ = fmt.Fprintf(r.Log, "%s %s: %s %s in %s\n", t.Kind, m.IP, m.Outcome, m.Message, m.Latency.D().Round(time.Millisecond))
 	if m.Outcome == belfry.CheckFail || m.Outcome == belfry.CheckError {
 		f.Outcome, f.Error = belfry.OutcomeError, fmt.Sprintf("%s: %s", m.Code, m.Message)
-		f.NoRetry = m.Code == belfry.CodeBlocked || m.Code == belfry.CodeConfig || m.Code == belfry.CodeUnsupported
+		f.NoRetry = m.Code == belfry.CodeBlocked || m.Code == belfry.CodeRedirectBlocked || m.Code == belfry.CodeConfig || m.Code == belfry.CodeUnsupported
 	}
 	return f
 }

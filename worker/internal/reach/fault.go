@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -63,12 +64,17 @@ func worse(a, b *Fault) *Fault {
 // what is nothing that a check may find out.
 const blockedText = "the target's address may not be reached by this worker; its operator can allow it (--allow-addresses)"
 
+const redirectBlockedText = "the target redirects to an address that is not public, and that this worker may not reach; its operator can allow it (--allow-addresses)"
+
 // NetFault is what an error means for a check, given where its trip was. The
 // order matters: our own faults come first, because they look like the
 // target's.
 func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
 	at := t.At()
 	f := ownFault(err)
+	if f != nil && f.Code == belfry.CodeBlocked {
+		t.Dials(netip.Addr{}) // what a name stands for within a network is nobody's business
+	}
 	if f == nil && CutShort(ctx) != nil {
 		f = Ours(belfry.CodeLost, "the check was cut short: %s", CutShort(ctx))
 	}

@@ -18,12 +18,11 @@ import (
 
 // Fetch is a document to ask for, over its redirects.
 type Fetch struct {
-	Request      *http.Request  // the first one, for any context
-	Route        Route          // its name and certificate are for the first host alone
-	MaxBody      int            // bytes, counted after decompression
-	MaxRedirects int            // 0: the default; negative: none is followed
-	Cookies      http.CookieJar // nil: none is kept from hop to hop
-	Job          bool           // wants its request done, and not to measure: it takes no turns, and walks circles
+	Request      *http.Request // the first one, for any context
+	Route        Route         // its name and certificate are for the first host alone
+	MaxBody      int           // bytes, counted after decompression
+	MaxRedirects int           // 0: the default; negative: none is followed
+	Job          bool          // wants its request done, and not to measure: it takes no turns, and walks circles
 }
 
 // Answer is what came back, as far as it came.
@@ -43,7 +42,7 @@ type Answer struct {
 // is a trip of its own, and because what a task sets is for its host alone.
 func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 	begun := l.watch.now()
-	path := journey{first: what.Request.URL, most: what.MaxRedirects, cookies: what.Cookies}
+	path := journey{first: what.Request.URL, most: what.MaxRedirects}
 	if !what.Job {
 		path.seen = map[string]bool{}
 	}
@@ -52,6 +51,10 @@ func (l *Look) Fetch(ctx context.Context, what Fetch) (a Answer, f *Fault) {
 		a.URL, a.Moved = RedactURL(req.URL), a.Hops > 0
 		a.Hops++
 		req, f = l.hop(ctx, &a, what, req, &path)
+	}
+	if f != nil && f.Code == belfry.CodeBlocked && a.Hops > 1 {
+		// Its visitors cannot go there either: that is the target's fault.
+		f.Outcome, f.Code, f.Text = belfry.CheckFail, belfry.CodeRedirectBlocked, redirectBlockedText
 	}
 	a.Took = l.watch.now() - begun
 	a.Text = TextOf(a.Body, a.Header.Get("Content-Type"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strings"
 
@@ -15,15 +16,13 @@ import (
 type journey struct {
 	first   *url.URL
 	most    int             // negative: none is followed
-	cookies http.CookieJar  // nil: none is kept from hop to hop
+	cookies http.CookieJar  // of this journey alone; nil until a target sets one
 	seen    map[string]bool // nil: circles are walked until the limit
 	hops    int
 	left    bool // another host was asked, or a secure way was left
 }
 
 // next is the request that an answer leads to, or nil when it leads nowhere.
-// Where no cookies are kept, a target that wants one before it lets anybody
-// pass leads in a circle.
 func (j *journey) next(req *http.Request, resp *http.Response) (*http.Request, *Fault) {
 	to := resp.Header.Get("Location")
 	if !redirects(resp.StatusCode) || to == "" || j.most < 0 {
@@ -42,11 +41,7 @@ func (j *journey) next(req *http.Request, resp *http.Response) (*http.Request, *
 	u.User = nil // a target does not choose who we are
 	next := follow(req, resp.StatusCode, u)
 	if j.seen[j.key(next)] {
-		f := Failing(belfry.CodeRedirectLoop, "the redirects lead in a circle, back to %s", RedactURL(u))
-		if j.cookies == nil {
-			f.Text += " (cookies are not kept)"
-		}
-		return nil, f
+		return nil, Failing(belfry.CodeRedirectLoop, "the redirects lead in a circle, back to %s", RedactURL(u))
 	}
 	most := cmp.Or(j.most, belfry.DefaultMaxRedirects)
 	if j.hops++; j.hops > most {
@@ -92,9 +87,13 @@ func (j *journey) dressed(ctx context.Context, req *http.Request) *http.Request 
 }
 
 func (j *journey) keep(u *url.URL, cookies []*http.Cookie) {
-	if j.cookies != nil && len(cookies) > 0 {
-		j.cookies.SetCookies(u, cookies)
+	if len(cookies) == 0 {
+		return
 	}
+	if j.cookies == nil {
+		j.cookies, _ = cookiejar.New(nil)
+	}
+	j.cookies.SetCookies(u, cookies)
 }
 
 // arrive notes a request, to know it again.

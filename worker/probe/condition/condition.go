@@ -53,7 +53,7 @@ func Compile(kind belfry.Kind, text string) (*Program, error) {
 	if len(text) > belfry.MaxCondition {
 		return nil, fmt.Errorf("is over %d bytes", belfry.MaxCondition)
 	}
-	plain := spellDurations(text)
+	plain := spellNumbers(text)
 	program, err := compile(kind, plain, expr.AsBool())
 	if err != nil {
 		return nil, err

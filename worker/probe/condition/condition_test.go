@@ -77,6 +77,28 @@ func TestConditionsOfHTTP(t *testing.T) {
 	}
 }
 
+// TestBigIntegers are those from 2**63 on, such as unsigned counters.
+func TestBigIntegers(t *testing.T) {
+	t.Parallel()
+	f := answer()
+	f.Body = []byte(`{"n":18446744073709551615,"small":7}`)
+	for text, holds := range map[string]bool{
+		"json.n == 18446744073709551615":                                true,
+		"json.n > 9223372036854775808":                                  true,
+		"json.n > 9223372036854775807":                                  true,
+		"json.n < 18_446_744_073_709_551_616_000":                       true,
+		"json.small > -9223372036854775809":                             true,
+		"json.small > 9223372036854775808":                              false,
+		"json.small > 0.92233720368547758080":                           true,
+		"json.small < 18446744073709551615.5 and status == 503":         true,
+		"string(json.small) != '9223372036854775808' /* 2**63 or so */": true,
+	} {
+		if r := judge(t, belfry.KindHTTP, f, text); r.Holds != holds || r.Error != "" {
+			t.Errorf("%s: %+v", text, r)
+		}
+	}
+}
+
 func TestConditionsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	f := &condition.Facts{

@@ -2,12 +2,14 @@ package condition
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// spellDurations writes lengths of time as the language knows them: 500ms
-// becomes duration("500ms"). Strings and comments stay as they are.
-func spellDurations(text string) string {
+// spellNumbers writes numbers as the language knows them: 500ms becomes
+// duration("500ms"), and an integer that it has no room for, which begin at
+// 2**63, one with a fraction of 0. Strings and comments stay as they are.
+func spellNumbers(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		if n := verbatim(text); n > 0 {
@@ -21,15 +23,23 @@ func spellDurations(text string) string {
 			continue
 		}
 		n := max(1, len(wordRule.FindString(text)))
-		b.WriteString(text[:n])
-		text = text[n:]
+		word, rest := text[:n], text[n:]
+		b.WriteString(word)
+		if digitsRule.MatchString(word) && !fractionRule.MatchString(rest) && !strings.HasSuffix(b.String()[:b.Len()-n], ".") {
+			if _, err := strconv.ParseInt(strings.ReplaceAll(word, "_", ""), 10, 64); err != nil {
+				b.WriteString(".0")
+			}
+		}
+		text = rest
 	}
 	return b.String()
 }
 
 var (
-	lengthRule = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+\b`)
-	wordRule   = regexp.MustCompile(`^[\pL\pN_$]+`) // so that a5s is one word
+	lengthRule   = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+\b`)
+	digitsRule   = regexp.MustCompile(`^[0-9][0-9_]*$`)
+	fractionRule = regexp.MustCompile(`^\.[0-9]`)
+	wordRule     = regexp.MustCompile(`^[\pL\pN_$]+`) // so that a5s is one word
 )
 
 // verbatim is the length of a string or a comment that text begins with.
