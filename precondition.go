@@ -32,6 +32,9 @@ func (w Window) Version() string { return version(w.Generation, w.UpdatedAt) }
 // Version names a state of the status page.
 func (s StatusPage) Version() string { return version(s.Generation, s.UpdatedAt) }
 
+// Version names a state of the queue. A pause does not change it.
+func (q Queue) Version() string { return version(0, q.UpdatedAt) }
+
 // version is empty for what was never saved.
 func version(generation int64, updated time.Time) string {
 	if updated.IsZero() {
@@ -48,10 +51,16 @@ func WithVersion(ctx context.Context, version string) context.Context {
 	return context.WithValue(ctx, versionKey{}, version)
 }
 
+// VersionOf is the version that a change under this context expects; empty: any.
+func VersionOf(ctx context.Context) string {
+	expected, _ := ctx.Value(versionKey{}).(string)
+	return expected
+}
+
 // CheckVersion compares the version that the context expects, if any, with the
 // one that is there, which is empty for what is not there.
 func CheckVersion(ctx context.Context, noun, name, present string, changed, now time.Time) error {
-	expected, _ := ctx.Value(versionKey{}).(string)
+	expected := VersionOf(ctx)
 	switch {
 	case expected == "" || expected == present:
 		return nil

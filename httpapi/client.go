@@ -277,6 +277,9 @@ func (c *Client) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if version := belfry.VersionOf(ctx); version != "" && (a.method == http.MethodPut || a.method == http.MethodDelete) {
+		req.Header.Set("If-Match", `"`+version+`"`)
+	}
 	token := c.token
 	if c.fresh != nil {
 		token = c.fresh()

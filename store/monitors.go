@@ -254,7 +254,7 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 			return row, old, err
 		}
 	}
-	return row, old, c.audit("update", "monitor", m.Namespace, m.Name, "", writtenMonitor(old.Redacted()), writtenMonitor(m.Redacted()))
+	return row, old, c.audit("update", "monitor", m.Namespace, m.Name, "", old.Redacted(), m.Redacted())
 }
 
 // DeleteMonitor removes a monitor, its task and its schedule, and all that was

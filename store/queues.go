@@ -114,7 +114,7 @@ func (s *Store) SaveQueue(ctx context.Context, q belfry.Queue) (belfry.Queue, er
 }
 
 func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
-	old, err := c.s.queue(c.ctx, c.tx, q.Name)
+	old, err := c.s.queueWith(c.ctx, c.tx, q.Name, c.sql.ForUpdate("queues"))
 	isNew := belfry.CodeOf(err) == belfry.NotFound
 	if err != nil && !isNew {
 		return q, false, err
@@ -122,6 +122,9 @@ func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
 	q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt = old.PausedAt, old.PausedBy, old.PausedReason, old.CreatedAt, old.UpdatedAt
 	if !isNew && q == old {
 		return old, false, nil
+	}
+	if err := c.expect("queue", q.Name, old.Version(), old.UpdatedAt); err != nil {
+		return q, false, err
 	}
 	if _, err := c.tx.Exec(c.ctx, `
 		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
@@ -145,6 +148,9 @@ func (c *change) saveQueue(q belfry.Queue) (belfry.Queue, bool, error) {
 func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 	return s.write(ctx, "delete queue", func(c *change) error {
 		q, err := s.queueWith(ctx, c.tx, name, s.sql.ForUpdate("queues")) // a task that is being saved is waited for
+		if err == nil {
+			err = c.expect("queue", name, q.Version(), q.UpdatedAt)
+		}
 		if err != nil {
 			return err
 		}

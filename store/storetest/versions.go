@@ -50,6 +50,9 @@ func (b *bench) editors() map[string]editor {
 		"channel": {func(ctx context.Context, d string) (string, error) {
 			return versionOf(st.SaveChannel(ctx, belfry.Channel{Name: "channel", Description: d, Webhook: &belfry.WebhookChannel{URL: "https://example.org/"}}))
 		}, func(ctx context.Context) error { return st.DeleteChannel(ctx, ns, "channel") }},
+		"queue": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveQueue(ctx, belfry.Queue{Name: "queue", Description: d}))
+		}, func(ctx context.Context) error { return st.DeleteQueue(ctx, "queue") }},
 		"alert rule": {func(ctx context.Context, d string) (string, error) {
 			return versionOf(st.SaveAlertRule(ctx, belfry.AlertRule{Name: "rule", Description: d, Channels: []string{"told"}}))
 		}, func(ctx context.Context) error { return st.DeleteAlertRule(ctx, ns, "rule") }},

@@ -185,7 +185,7 @@ func (p *page) channelNames(also []string) ([]string, error) {
 
 func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
 	d := alertRuleData{Name: name, form: form{
-		Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
 		Groups:  fill(alertRuleGroups(name == "", channels), values, err),
 		Command: p.Command("PUT", p.apiPath("/v1/alert-rules/all"), `{"channels":["team"]}`, "alert", "rule", "set", "all", "--channel", "team"),
 	}}
@@ -219,7 +219,7 @@ func editAlertRule(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.show("alert-rule", p.alertRuleForm(a.Name, channels, documentOf(a).values(inputsOf(alertRuleGroups(false, channels))), nil))
+	return p.show("alert-rule", p.alertRuleForm(a.Name, channels, versioned(documentOf(a).values(inputsOf(alertRuleGroups(false, channels))), a), nil))
 }
 
 func saveAlertRule(p *page) error {
@@ -239,10 +239,13 @@ func saveAlertRule(p *page) error {
 		err = isFree(a.Name, "alert rule", func() error { _, err := p.api.AlertRule(ctx, p.Namespace, a.Name); return err })
 	}
 	if err == nil {
-		a, err = p.api.SaveAlertRule(ctx, a)
+		_, err = p.api.SaveAlertRule(p.expecting(), a)
 	}
 	if err != nil {
-		return p.again("alert-rule", p.alertRuleForm(name, channels, p.r.PostForm, err), err)
+		e, shown := meanwhile(p, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (belfry.AlertRule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		d := p.alertRuleForm(name, channels, p.r.PostForm, shown)
+		d.edit = e
+		return p.again("alert-rule", d, err)
 	}
 	return p.done(p.Link("alert-rules"), "Alert rule %s is saved.", a.Name)
 }

@@ -161,6 +161,7 @@ func beginOf(day time.Time, zone *time.Location) time.Time {
 
 // calendarForm is a calendar as somebody writes it.
 type calendarForm struct {
+	edit
 	Saved       *belfry.Calendar
 	Name        string
 	Description string
@@ -216,7 +217,7 @@ func editCalendar(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := calendarForm{Saved: &c, Name: c.Name, Description: c.Description, Zone: c.Zone}
+	f := calendarForm{edit: edit{Version: c.Version()}, Saved: &c, Name: c.Name, Description: c.Description, Zone: c.Zone}
 	for i, cl := range c.Closings {
 		row := closingRow{N: i + 1, Reason: cl.Name, Kind: "rule", Text: cl.Rule, For: cl.Lasts}
 		if cl.Weekly != "" {
@@ -239,6 +240,7 @@ func saveCalendar(p *page) error {
 		f.Saved = &c
 	}
 	v := p.r.PostForm
+	f.Version = v.Get("version")
 	if name == "" {
 		name = strings.TrimSpace(v.Get("name"))
 	}
@@ -271,9 +273,12 @@ func saveCalendar(p *page) error {
 		return p.show("calendar-form", f)
 	}
 	if f.Err = p.checkCalendar(f, c); f.Err == nil {
-		_, f.Err = p.api.SaveCalendar(p.r.Context(), c)
+		_, f.Err = p.api.SaveCalendar(p.expecting(), c)
 	}
-	if f.Err != nil {
+	if refused := f.Err; refused != nil {
+		f.edit, f.Err = meanwhile(p, refused, "calendar", name, p.Link("calendars", name, "edit"), c, func() (belfry.Calendar, error) {
+			return p.api.Calendar(p.r.Context(), p.Namespace, name)
+		})
 		for _, fault := range faultsOf(f.Err) {
 			for i := range f.Closings {
 				if strings.HasPrefix(fault.Field, "closings["+strconv.Itoa(i)+"]") {
@@ -281,7 +286,7 @@ func saveCalendar(p *page) error {
 				}
 			}
 		}
-		return p.again("calendar-form", f, f.Err)
+		return p.again("calendar-form", f, refused)
 	}
 	return p.done(p.Link("calendars", c.Name), "Calendar %s is saved. Schedules that name it follow it from their next run on.", c.Name)
 }

@@ -122,7 +122,7 @@ func (p *page) ChannelTabs(d channelData) []tab {
 
 func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
 	d := channelData{Kind: kind, Name: name, form: form{
-		Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
 		Groups:  fill(channelGroups(kind, name == ""), values, err),
 		Command: p.Command("PUT", p.apiPath("/v1/channels/team"), `{"ntfy":{"topic":"belfry"}}`, "channel", "set", "team", "--ntfy", "belfry"),
 	}}
@@ -153,7 +153,7 @@ func editChannel(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.show("channel", p.channelForm(c.Kind(), c.Name, documentOf(c).values(inputsOf(channelGroups(c.Kind(), false))), nil))
+	return p.show("channel", p.channelForm(c.Kind(), c.Name, versioned(documentOf(c).values(inputsOf(channelGroups(c.Kind(), false))), c), nil))
 }
 
 func saveChannel(p *page) error {
@@ -183,10 +183,13 @@ func saveChannel(p *page) error {
 		err = isFree(c.Name, "channel", func() error { _, err := p.api.Channel(ctx, p.Namespace, c.Name); return err })
 	}
 	if err == nil {
-		c, err = p.api.SaveChannel(ctx, c)
+		_, err = p.api.SaveChannel(p.expecting(), c)
 	}
 	if err != nil {
-		return p.again("channel", p.channelForm(kind, name, p.r.PostForm, err), err)
+		e, shown := meanwhile(p, err, "channel", name, p.Link("settings", "channels", name), c, func() (belfry.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
+		d := p.channelForm(kind, name, p.r.PostForm, shown)
+		d.edit = e
+		return p.again("channel", d, err)
 	}
 	return p.done(p.Link("settings", "channels", c.Name), "Channel %s is saved. Send a test to see whether it arrives.", c.Name)
 }

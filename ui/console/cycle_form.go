@@ -31,6 +31,7 @@ var cycleFormRoutes = []route{
 // cycleForm is a cycle as somebody edits it. It is shown again after each press
 // of a button that moves a member, so that it needs no script.
 type cycleForm struct {
+	edit
 	Saved string // name of the one that is edited; empty: a new one
 	Err   error
 	Rows  []memberRow
@@ -72,7 +73,7 @@ func editCycle(p *page) error {
 	if t.Cycle == nil {
 		return belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
-	f := cycleForm{Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger)}
+	f := cycleForm{edit: edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger)}
 	for _, m := range t.Cycle.Members {
 		f.Rows = append(f.Rows, rowOf(m))
 	}
@@ -84,7 +85,6 @@ func (f *cycleForm) show(p *page, refused error) error {
 	if err := p.allow(belfry.ScopeAdmin); err != nil {
 		return err
 	}
-	f.Err = refused
 	all, err := p.api.Tasks(p.r.Context(), belfry.TaskFilter{Namespace: p.Namespace, Paging: belfry.Paging{Limit: 1000}})
 	if err != nil {
 		return err
@@ -101,22 +101,24 @@ func (f *cycleForm) show(p *page, refused error) error {
 // saveCycle does what the pressed button says: move, take or add a member, or save.
 func saveCycle(p *page) error {
 	form := p.r.PostForm
-	f := &cycleForm{Saved: p.r.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger")}
+	f := &cycleForm{edit: edit{Version: form.Get("version")}, Saved: p.r.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger")}
 	f.readRows(form)
 	verb, number, _ := strings.Cut(form.Get("do"), " ")
 	if i, err := strconv.Atoi(number); err == nil && f.change(verb, i) {
 		return f.show(p, nil)
 	}
 	t, err := f.task(p)
-	if err != nil {
-		return f.show(p, err)
+	switch {
+	case err != nil:
+	case f.Saved == "":
+		_, err = p.api.CreateTask(p.r.Context(), t)
+	default:
+		_, err = p.api.UpdateTask(p.expecting(), t)
 	}
-	if f.Saved == "" {
-		t, err = p.api.CreateTask(p.r.Context(), t)
-	} else {
-		t, err = p.api.UpdateTask(p.r.Context(), t)
-	}
 	if err != nil {
+		f.edit, f.Err = meanwhile(p, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (belfry.Task, error) {
+			return p.api.Task(p.r.Context(), p.Namespace, t.Name)
+		})
 		return f.show(p, err)
 	}
 	if f.Saved == "" {

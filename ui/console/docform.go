@@ -406,6 +406,7 @@ func fill(groups []inputGroup, values url.Values, err error) (out []formGroup) {
 
 // form is the part "form": a thing that is made or edited.
 type form struct {
+	edit
 	Title   string
 	New     bool
 	Action  string

@@ -205,7 +205,7 @@ func newMonitor(p *page) error {
 
 func (p *page) monitorForm(kind belfry.Kind, name string, values url.Values, err error) monitorFormData {
 	d := monitorFormData{Kind: kind, Name: name, form: form{
-		Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
 		Groups: fill(monitorGroups(kind, name == ""), values, err), Save: "Create monitor",
 		Command: p.Command("POST", p.apiPath("/v1/monitors"), `{"name":"shop","check":{"http":{"url":"https://example.com"}}}`, "monitor", "create", "shop", "--url", "https://example.com"),
 	}}
@@ -225,7 +225,7 @@ func editMonitor(p *page) error {
 		return err
 	}
 	kind := v.Kind()
-	return p.show("monitor-form", p.monitorForm(kind, v.Name, documentOf(v.Monitor).values(inputsOf(monitorGroups(kind, false))), nil))
+	return p.show("monitor-form", p.monitorForm(kind, v.Name, versioned(documentOf(v.Monitor).values(inputsOf(monitorGroups(kind, false))), v.Monitor), nil))
 }
 
 // saveMonitor saves a monitor or tries its check, whichever button was used.
@@ -252,10 +252,16 @@ func saveMonitor(p *page) error {
 	case name == "":
 		v, err = p.api.CreateMonitor(p.r.Context(), m)
 	default:
-		v, err = p.api.UpdateMonitor(p.r.Context(), m)
+		v, err = p.api.UpdateMonitor(p.expecting(), m)
 	}
 	if err != nil {
-		return p.again("monitor-form", p.monitorForm(kind, name, p.r.PostForm, err), err)
+		e, shown := meanwhile(p, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (belfry.Monitor, error) {
+			v, err := p.api.Monitor(p.r.Context(), p.Namespace, name)
+			return v.Monitor, err
+		})
+		d := p.monitorForm(kind, name, p.r.PostForm, shown)
+		d.edit = e
+		return p.again("monitor-form", d, err)
 	}
 	if name != "" {
 		return p.done(p.Link("monitors", v.Name, "settings"), "Monitor %s is saved.", v.Name)

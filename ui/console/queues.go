@@ -78,6 +78,7 @@ func (d queueData) Lag() string {
 
 // queueForm is a queue as somebody edits it.
 type queueForm struct {
+	edit
 	Saved string // name of the one that is edited; empty: a new one
 	Err   error
 
@@ -85,7 +86,7 @@ type queueForm struct {
 }
 
 func newQueue(p *page) error {
-	return queueForm{concurrency: strconv.Itoa(belfry.DefaultConcurrency)}.show(p)
+	return queueForm{concurrency: strconv.Itoa(belfry.DefaultConcurrency)}.show(p, nil)
 }
 
 func editQueue(p *page) error {
@@ -93,19 +94,19 @@ func editQueue(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := queueForm{Saved: q.Name, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
+	f := queueForm{edit: edit{Version: q.Version()}, Saved: q.Name, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
 	if q.GlobalLimit > 0 {
 		f.limit = strconv.Itoa(q.GlobalLimit)
 	}
-	return f.show(p)
+	return f.show(p, nil)
 }
 
-func (f queueForm) show(p *page) error {
+func (f queueForm) show(p *page, refused error) error {
 	if !p.CanEverywhere(belfry.ScopeAdmin) {
 		return belfry.Errorf(belfry.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")
 	}
-	if f.Err != nil {
-		return p.again("queue-form", f, f.Err)
+	if refused != nil {
+		return p.again("queue-form", f, refused)
 	}
 	return p.show("queue-form", f)
 }
@@ -116,11 +117,14 @@ func saveQueue(p *page) error {
 	f := queueForm{Saved: p.r.PathValue("name"), name: at("name"), description: at("description"), concurrency: at("concurrency"), limit: at("global_limit"), priority: at("priority")}
 	q, err := f.queue(p)
 	if err == nil {
-		q, err = p.api.SaveQueue(p.r.Context(), q)
+		_, err = p.api.SaveQueue(p.expecting(), q)
 	}
 	if err != nil {
-		f.Err = err
-		return f.show(p)
+		f.edit, f.Err = meanwhile(p, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (belfry.Queue, error) {
+			s, err := p.api.Queue(p.r.Context(), f.Saved)
+			return s.Queue, err
+		})
+		return f.show(p, err)
 	}
 	return p.done(p.Link("queues", q.Name), "Queue %s is saved.", q.Name)
 }

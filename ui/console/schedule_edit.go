@@ -3,7 +3,6 @@ package console
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/belfry-run/belfry"
 )
@@ -15,7 +14,6 @@ type review struct {
 	Changes []change
 	Same    bool // no time changes
 	Diff    []diffRow
-	Stale   bool // somebody else saved meanwhile
 	Cmd     command
 }
 
@@ -34,16 +32,22 @@ func changeSchedule(p *page) error {
 	}
 	f := p.readPosted(&saved)
 	do, seen := f.Values.Get("do"), f.Values.Get("seen")
-	stale := seen != "" && seen != stamp(saved)
+	if changed := f.Version != "" && f.Version != saved.Version(); changed && (do == "review" || do == "save") && f.Err == nil {
+		return p.overtaken(f, saved, belfry.CheckVersion(p.expecting(), "schedule", saved.Name, saved.Version(), saved.UpdatedAt, p.Now))
+	}
 	switch {
-	case do == "review" || do == "save" && (seen == "" || stale):
-		return p.reviewEdit(f, stale && do == "save")
+	case do == "review" || do == "save" && seen != saved.Version():
+		return p.reviewEdit(f)
 	case do == "save":
-		if f.Err == nil {
-			_, f.Err = p.api.UpdateSchedule(p.r.Context(), f.draft)
+		refused := f.Err
+		if refused == nil {
+			_, refused = p.api.UpdateSchedule(p.expecting(), f.draft)
 		}
-		if f.Err != nil {
-			return p.showForm(f, f.Err)
+		if refused != nil {
+			if now, err := p.api.Schedule(p.r.Context(), p.Namespace, saved.Name); err == nil && f.Version != "" && f.Version != now.Version() {
+				return p.overtaken(f, now, refused)
+			}
+			return p.showForm(f, refused)
 		}
 		return p.done(p.Link("schedules", saved.Name), "Schedule %s is saved.", saved.Name)
 	}
@@ -53,10 +57,15 @@ func changeSchedule(p *page) error {
 	return p.showForm(f, nil)
 }
 
-// stamp is a version of a schedule.
-func stamp(s belfry.Schedule) string { return s.UpdatedAt.UTC().Format(time.RFC3339Nano) }
+// overtaken shows the form with what was changed since it was filled. Who saves
+// from there has seen what their edit changes.
+func (p *page) overtaken(f *scheduleForm, now belfry.Schedule, refused error) error {
+	f.edit = clashing(p, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
+	f.Saved = &now
+	return p.showForm(f, refused)
+}
 
-func (p *page) reviewEdit(f *scheduleForm, stale bool) error {
+func (p *page) reviewEdit(f *scheduleForm) error {
 	if f.Err != nil {
 		return p.showForm(f, f.Err)
 	}
@@ -68,7 +77,7 @@ func (p *page) reviewEdit(f *scheduleForm, stale bool) error {
 		return err
 	}
 	after := f.draft.WithDefaults()
-	d := review{Name: f.Saved.Name, Same: f.Saved.SameTimes(after), Stale: stale, Changes: changes(*f.Saved, after)}
+	d := review{Name: f.Saved.Name, Same: f.Saved.SameTimes(after), Changes: changes(*f.Saved, after)}
 	for name, values := range f.Values {
 		if name == "do" || name == "seen" {
 			continue
@@ -78,7 +87,7 @@ func (p *page) reviewEdit(f *scheduleForm, stale bool) error {
 		}
 	}
 	slices.SortStableFunc(d.Hidden, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
-	d.Hidden = append(d.Hidden, pair{"seen", stamp(*f.Saved)})
+	d.Hidden = append(d.Hidden, pair{"seen", f.Saved.Version()})
 	for _, s := range look.Diff {
 		d.Diff = append(d.Diff, diffRow{s.Change, p.WhenIn(after.Zone, s.Nominal)})
 	}

@@ -37,6 +37,7 @@ const (
 
 // scheduleForm is a schedule as somebody writes it.
 type scheduleForm struct {
+	edit
 	Saved     *belfry.Schedule // that is edited
 	Values    url.Values
 	Rules     []ruleRow
@@ -181,7 +182,7 @@ func editSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := scheduleForm{Saved: &s, Values: formOf(s)}
+	f := scheduleForm{edit: edit{Version: s.Version()}, Saved: &s, Values: formOf(s)}
 	f.readForm(s.Namespace)
 	if err := p.previewForm(&f); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 	if len(f.Rules) == 0 || f.Values.Get("do") == "rule" {
 		f.Rules = append(f.Rules, ruleRow{N: len(f.Rules) + 1, Kind: "cron"})
 	}
-	if refused != nil {
+	if refused != nil && f.Clash == nil {
 		f.Err = refused
 	}
 	f.place()
@@ -245,7 +246,7 @@ func (p *page) previewForm(f *scheduleForm) error {
 
 // readPosted is the form that was sent.
 func (p *page) readPosted(saved *belfry.Schedule) *scheduleForm {
-	f := &scheduleForm{Saved: saved, Values: p.r.PostForm}
+	f := &scheduleForm{edit: edit{Version: p.r.PostFormValue("version")}, Saved: saved, Values: p.r.PostForm}
 	f.readForm(p.Namespace)
 	return f
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -143,9 +144,11 @@ func TestEditShowsWhatChanges(t *testing.T) {
 	other.Description = "of somebody else"
 	must(s.UpdateSchedule(t.Context(), other))(s)
 	b.Follow("button.main[value=save]")
-	b.Shows("Somebody else has saved this schedule meanwhile.", "of somebody else")
-	b.Follow("button[value=preview]")
-	b.Quiet(s.url)
+	b.Quiet(s.url, http.StatusConflict)
+	b.Shows("Changed by", "of somebody else", "Save mine anyway")
+	picture(b, "schedule-clash")
+	b.Layout()
+	b.Axe()
 	put(b, "#f-description", "of somebody else")
 	b.Follow("button.main[value=review]")
 	s.sends(b, "button.main[value=save]", "Schedule hourly is saved.", "0,30 * * * *", "of somebody else")

@@ -97,7 +97,7 @@ func statusPageGroups(isNew bool, sections int) []inputGroup {
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) form {
 	sections = min(sections, belfry.MaxSections)
 	f := form{
-		Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
 		Groups: fill(statusPageGroups(name == "", sections), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.apiPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
@@ -125,7 +125,7 @@ func editStatusPage(p *page) error {
 		return err
 	}
 	n := len(s.Sections) + moreSections
-	return p.show("status-page", statusPageData{p.statusPageForm(s.Name, n, documentOf(s).values(inputsOf(statusPageGroups(false, n))), nil), s})
+	return p.show("status-page", statusPageData{p.statusPageForm(s.Name, n, versioned(documentOf(s).values(inputsOf(statusPageGroups(false, n))), s), nil), s})
 }
 
 func saveStatusPage(p *page) error {
@@ -159,10 +159,15 @@ func saveStatusPage(p *page) error {
 		err = isFree(s.Name, "status page", func() error { _, err := p.api.StatusPage(p.r.Context(), p.Namespace, s.Name); return err })
 	}
 	if err == nil {
-		s, err = p.api.SaveStatusPage(p.r.Context(), s)
+		_, err = p.api.SaveStatusPage(p.expecting(), s)
 	}
 	if err != nil {
-		return p.again("status-page", statusPageData{p.statusPageForm(name, max(n, 1), p.r.PostForm, err), s}, err)
+		e, shown := meanwhile(p, err, "status_page", name, p.Link("status-pages", name), s, func() (belfry.StatusPage, error) {
+			return p.api.StatusPage(p.r.Context(), p.Namespace, name)
+		})
+		d := statusPageData{p.statusPageForm(name, max(n, 1), p.r.PostForm, shown), s}
+		d.edit = e
+		return p.again("status-page", d, err)
 	}
 	return p.done(p.Link("status-pages", s.Name), "Status page %s is saved.", s.Name)
 }

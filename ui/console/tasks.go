@@ -168,6 +168,7 @@ func definition(t belfry.Task) (string, error) {
 
 // taskForm is a definition that somebody writes.
 type taskForm struct {
+	edit
 	Name string // of a task that is there
 	Text string
 	Err  error
@@ -217,7 +218,7 @@ func editTaskForm(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := taskForm{Name: t.Name}
+	f := taskForm{Name: t.Name, edit: edit{Version: t.Version()}}
 	if t.Command != nil {
 		rest := *t.Command
 		f.Script, rest.Shell, t.Command = rest.Shell, "", &rest
@@ -298,11 +299,13 @@ func updateTask(p *page) error {
 			t.Command.Shell = f.Script
 		}
 		t.Namespace, t.Name = p.Namespace, f.Name
-		if t, err = p.api.UpdateTask(p.r.Context(), t); err == nil {
+		if _, err = p.api.UpdateTask(p.expecting(), t); err == nil {
 			return p.done(p.Link("tasks", t.Name), "Task %s is changed: jobs that start from now on run as it is now.", t.Name)
 		}
 	}
-	f.Err = err
+	f.edit, f.Err = meanwhile(p, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (belfry.Task, error) {
+		return p.api.Task(p.r.Context(), p.Namespace, f.Name)
+	})
 	return p.again("task-edit", f, err)
 }
 

@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +14,15 @@ import (
 	"github.com/belfry-run/belfry/config"
 )
 
-// formOf is what a browser would send of the last form with method post on a
-// page that has not been touched.
+// formOf is what a browser would send of the last form that edits something on
+// a page that has not been touched.
 func formOf(t *testing.T, page string) (pairs []string) {
+	t.Helper()
+	return formAt(t, page, "/edit", "/settings/channels/team")
+}
+
+// formAt is that of the last form whose action ends like this.
+func formAt(t *testing.T, page string, actions ...string) (pairs []string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -26,7 +33,7 @@ func formOf(t *testing.T, page string) (pairs []string) {
 		name, kind := attr(n, "name"), attr(n, "type")
 		switch {
 		case n.Type == html.ElementNode && n.Data == "form":
-			if in = strings.HasSuffix(attr(n, "action"), "/edit") || attr(n, "action") == "/settings/channels/team"; in {
+			if in = slices.ContainsFunc(actions, func(a string) bool { return strings.HasSuffix(attr(n, "action"), a) }); in {
 				pairs = nil
 			}
 		case in && n.Data == "input" && (kind != "checkbox" || has(n, "checked")):

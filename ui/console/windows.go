@@ -166,7 +166,7 @@ type windowData struct {
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
 	d := windowData{Name: name, Zone: values.Get("zone"), form: form{
-		Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
 		Groups: fill(windowGroups(name == ""), values, err), Try: "Show when",
 		Command: p.Command("PUT", p.apiPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
@@ -200,6 +200,7 @@ func editWindow(p *page) error {
 // windowValues are what the form shows of a window.
 func windowValues(w belfry.Window) url.Values {
 	values := documentOf(w).values(inputsOf(windowGroups(false)))
+	values = versioned(values, w)
 	values.Set("when", windowOnce)
 	if len(w.Rules) > 0 {
 		values.Set("when", windowRules)
@@ -288,10 +289,13 @@ func saveWindow(p *page) error {
 		err = isFree(w.Name, "window", func() error { _, err := p.api.Window(ctx, p.Namespace, w.Name); return err })
 	}
 	if err == nil {
-		w, err = p.api.SaveWindow(ctx, w)
+		_, err = p.api.SaveWindow(p.expecting(), w)
 	}
 	if err != nil {
-		return p.again("window", p.windowForm(name, p.r.PostForm, err), err)
+		e, shown := meanwhile(p, err, "window", name, p.Link("settings", "windows", name), w, func() (belfry.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		d := p.windowForm(name, p.r.PostForm, shown)
+		d.edit = e
+		return p.again("window", d, err)
 	}
 	return p.done(p.Link("settings", "windows", w.Name), "Window %s is saved.", w.Name)
 }

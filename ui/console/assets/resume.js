@@ -14,7 +14,7 @@ export function resume() {
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
-const texts = form => [...form.elements].filter(e => e.name && e.type !== 'password' && e.type !== 'file' && e.type !== 'hidden' && e.nodeName !== 'BUTTON' && e.nodeName !== 'FIELDSET');
+const texts = form => [...form.elements].filter(e => e.name && e.type !== 'password' && e.type !== 'file' && (e.type !== 'hidden' || e.name === 'version') && e.nodeName !== 'BUTTON' && e.nodeName !== 'FIELDSET');
 
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;

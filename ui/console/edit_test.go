@@ -1,0 +1,122 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Of two tabs in which the same definition is edited the second is told, keeps
+// what it typed, and overwrites only once it says so.
+func TestTwoTabsEditOneDefinition(t *testing.T) {
+	s := filledSite(t)
+	ctx := t.Context()
+	must(s.CreateTask(ctx, belfry.Task{Name: "sync", Command: &belfry.Command{Shell: "echo one\necho two"}}))(s)
+	must(s.SaveChannel(ctx, belfry.Channel{Name: "pager", Webhook: &belfry.WebhookChannel{URL: "https://example.org/hook"}}))(s)
+	must(s.SaveAlertRule(ctx, belfry.AlertRule{Name: "loud", Channels: []string{"pager"}}))(s)
+	must(s.SaveWindow(ctx, belfry.Window{Name: "move", From: time.Now().Add(time.Hour), To: time.Now().Add(2 * time.Hour)}))(s)
+	must(s.SaveQueue(ctx, belfry.Queue{Name: "slow"}))(s)
+	must(s.SaveStatusPage(ctx, belfry.StatusPage{Name: "front"}))(s)
+	description := func(form []string, text string) []string { return with(form, "description", text) }
+	for _, tt := range []struct {
+		path string
+		edit func(form []string, text string) []string
+		read func() string // what the definition says now
+	}{
+		{"/tasks/sync/edit", func(form []string, text string) []string {
+			return with(form, "definition", strings.Replace(valueOf(form, "definition"), "{", `{"description": "`+text+`",`, 1))
+		}, func() string { return must(s.Task(ctx, "default", "sync"))(s).Description }},
+		{"/schedules/hourly/edit", description, func() string { return must(s.Schedule(ctx, "default", "hourly"))(s).Description }},
+		{"/monitors/shop/edit", description, func() string { return must(s.Monitor(ctx, "default", "shop"))(s).Description }},
+		{"/cycles/nightly/edit", description, func() string { return must(s.Task(ctx, "default", "nightly"))(s).Description }},
+		{"/settings/channels/pager", description, func() string { return must(s.Channel(ctx, "default", "pager"))(s).Description }},
+		{"/alert-rules/loud", description, func() string { return must(s.AlertRule(ctx, "default", "loud"))(s).Description }},
+		{"/calendars/nights/edit", description, func() string { return must(s.Calendar(ctx, "default", "nights"))(s).Description }},
+		{"/settings/windows/move", description, func() string { return must(s.Window(ctx, "default", "move"))(s).Description }},
+		{"/queues/slow/edit", description, func() string { return must(s.Queue(ctx, "slow"))(s).Description }},
+		{"/status-pages/front", description, func() string { return must(s.StatusPage(ctx, "default", "front"))(s).Description }},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			s := &site{T: t, Client: s.Client, url: s.url, admin: s.admin, node: s.node}
+			one, two := s.visitor(s.admin), s.visitor(s.admin)
+			_, body := one.get(tt.path)
+			opened := formAt(t, body, tt.path)
+			save := func(v *visitor, form []string) (int, string) {
+				status, body := v.post(tt.path, append(form, "do", "save")...)
+				if strings.Contains(body, "Save this edit of") {
+					status, body = v.post(tt.path, append(formAt(t, body, tt.path), "do", "save")...)
+				}
+				return status, body
+			}
+			if status, _ := save(one, tt.edit(opened, "from tab one")); status != http.StatusOK || tt.read() != "from tab one" {
+				t.Fatalf("the first tab: %d, and it says %q", status, tt.read())
+			}
+			status, body := save(two, tt.edit(opened, "from tab two"))
+			if status != http.StatusConflict || tt.read() != "from tab one" {
+				t.Fatalf("the second tab: %d, and it says %q", status, tt.read())
+			}
+			for _, says := range []string{"Changed by token:", "nothing is saved yet", "Save mine anyway", "take theirs", "<code>description</code>", "from tab one", "from tab two"} {
+				if !strings.Contains(body, says) {
+					t.Errorf("the second tab is not told %q", says)
+				}
+			}
+			form := formAt(t, body, tt.path)
+			if !strings.Contains(strings.Join(form, "\n"), "from tab two") {
+				t.Errorf("what was typed is lost: %q", form)
+			}
+			if status, _ := two.post(tt.path, append(form, "do", "save")...); status != http.StatusOK || tt.read() != "from tab two" {
+				t.Errorf("saved anyway: %d, and it says %q", status, tt.read())
+			}
+		})
+	}
+}
+
+// What somebody else changed and the form only has as it was opened is marked.
+func TestASaveThatUndoesAnotherIsTold(t *testing.T) {
+	s := filledSite(t)
+	v := s.visitor(s.admin)
+	_, body := v.get("/monitors/shop/edit")
+	opened := formAt(t, body, "/monitors/shop/edit")
+	v.post("/monitors/shop/edit", append(with(opened, "every", "22s"), "do", "save")...)
+	_, body = v.post("/monitors/shop/edit", append(with(opened, "description", "The shop"), "do", "save")...)
+	rows := strings.Split(body, "<tr>")
+	undone := ""
+	for _, row := range rows {
+		if row, _, _ = strings.Cut(row, "</table>"); strings.Contains(row, "<code>every</code>") {
+			undone = row
+		}
+	}
+	for _, says := range []string{"your save undoes this change", ">1m<", ">22s<"} {
+		if !strings.Contains(undone, says) {
+			t.Errorf("the row of every does not say %q: %s", says, undone)
+		}
+	}
+	// Who takes theirs has the form as it is saved.
+	if _, body = v.get("/monitors/shop/edit"); !strings.Contains(body, `value="22s"`) || strings.Contains(body, "The shop") {
+		t.Error("theirs is not what the form opens with")
+	}
+}
+
+// with is a form with one field set.
+func with(form []string, name, value string) []string {
+	out := append([]string(nil), form...)
+	for i := 0; i < len(out); i += 2 {
+		if out[i] == name {
+			out[i+1] = value
+			return out
+		}
+	}
+	return append(out, name, value)
+}
+
+func valueOf(form []string, name string) string {
+	for i := 0; i < len(form); i += 2 {
+		if form[i] == name {
+			return form[i+1]
+		}
+	}
+	return ""
+}
