@@ -142,14 +142,13 @@ type Audit struct {
 }
 
 // WatchedIn is the change as those are told who watch a namespace, if it
-// concerns them. What belongs to none concerns all; but whose token was made or
-// which worker drains is told to those alone who may watch all namespaces, and
-// the others learn that there was something of that noun. Queues serve all.
+// concerns them. Queues and workers serve all; but which worker drains is told to
+// those alone who may watch all namespaces, and the others learn that one does.
 func (a Audit) WatchedIn(namespace string) (Audit, bool) {
 	switch {
 	case namespace == AnyNamespace, a.Namespace == namespace, a.Namespace == "" && a.Noun == "queue":
 		return a, true
-	case a.Namespace == "":
+	case a.Namespace == "" && a.Noun == "worker":
 		return Audit{Seq: a.Seq, At: a.At, Action: a.Action, Noun: a.Noun}, true
 	}
 	return Audit{}, false

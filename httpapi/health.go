@@ -20,8 +20,13 @@ func (s *Server) healthRoutes() {
 	serve(s, endpoint{
 		id: "health-show", method: http.MethodGet, path: "/v1/health", scope: belfry.ScopeRead,
 		summary: "Show the state of this node and its database",
-	}, func(ctx context.Context, _ *call, _ *struct{}) (belfry.Health, error) {
-		return s.service.Health(ctx)
+		doc:     "A token for one namespace sees the workers that run its jobs, and no lag.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (belfry.Health, error) {
+		h, err := s.service.Health(ctx)
+		if err != nil {
+			return h, err
+		}
+		return s.ownHealth(ctx, c.token, h)
 	})
 
 	serve(s, endpoint{

@@ -180,7 +180,8 @@ func (s *Server) jobRoutes() {
 		if err != nil {
 			return belfry.JobCount{}, err
 		}
-		return s.service.CountJobs(ctx, f, belfry.CountOptions{Cap: in.Cap, ByState: in.By == "state"})
+		n, err := s.service.CountJobs(ctx, f, belfry.CountOptions{Cap: in.Cap, ByState: in.By == "state"})
+		return ownCount(c.token, n), err
 	})
 
 	type enqueuing struct {
@@ -260,6 +261,7 @@ func (s *Server) jobRoutes() {
 	serve(s, endpoint{
 		id: "job-why", method: http.MethodGet, path: "/v1/jobs/{id}/why", scope: belfry.ScopeRead,
 		summary: "Explain why a job is where it is",
+		doc:     "A token for one namespace learns what is in the way, and not how many workers and jobs of others there are.",
 	}, func(ctx context.Context, c *call, in *jobByID) (belfry.Why, error) {
 		ns, err := in.resolve(c)
 		if err != nil {
@@ -267,7 +269,7 @@ func (s *Server) jobRoutes() {
 		}
 		w, err := s.service.Why(ctx, ns, in.ID)
 		w.Checks = list(w.Checks)
-		return w, err
+		return ownWhy(c.token, w), err
 	})
 
 	type rerunning struct {

@@ -238,6 +238,7 @@ func TestMetricsAreGuardedUnlessPublic(t *testing.T) {
 	if status, _, body := guarded.raw(t, "GET", "/metrics", "", "Authorization", "Bearer reader"); status != 200 || body != "belfry_up 1\n" {
 		t.Errorf("%d %s", status, body)
 	}
+	guarded.refused(t, 403, "GET", "/metrics", "", "Authorization", "Bearer team")
 	public := setup(t, func(o *Options) { o.Metrics, o.MetricsPublic = metrics, true })
 	if status, _, _ := public.raw(t, "GET", "/metrics", "", "Authorization", ""); status != 200 {
 		t.Errorf("public: %d", status)

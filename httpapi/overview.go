@@ -16,14 +16,17 @@ func (s *Server) historyRoutes() {
 	serve(s, endpoint{
 		id: "overview-show", method: http.MethodGet, path: "/v1/overview", scope: belfry.ScopeRead,
 		summary: "Show what runs, failed, waits and comes next",
-		doc:     "One answer for a page. What is ready in queues belongs to no namespace. A token for one namespace sees the workers that run its jobs.",
+		doc:     "One answer for a page. Of each queue the first 4000 ready jobs are looked at. A token for one namespace sees the workers that run its jobs.",
 	}, func(ctx context.Context, c *call, in *showing) (belfry.Overview, error) {
 		ns, err := inNamespace(c.token, "namespace", in.Namespace)
 		if err != nil {
 			return belfry.Overview{}, err
 		}
 		o, err := s.service.Overview(ctx, ns)
-		o.Workers = seenBy(c.token, o.Workers)
+		if !everyFigure(c.token) {
+			o.Runs.Looked = 0
+		}
+		o.Workers = ownWorkers(c.token, o.Workers)
 		o.Running, o.Failed, o.Queues, o.Minutes = list(o.Running), list(o.Failed), list(o.Queues), list(o.Minutes)
 		o.Next, o.Incidents, o.Workers = list(o.Next), list(o.Incidents), list(o.Workers)
 		o.Ahead = fullForecast(o.Ahead)

@@ -20,7 +20,7 @@ func (s *Server) queueRoutes() {
 	serve(s, endpoint{
 		id: "queue-list", method: http.MethodGet, path: "/v1/queues", scope: belfry.ScopeRead, also: belfry.ScopeWorker,
 		summary: "List queues and what waits in them",
-		doc:     "A token with the scope worker alone gets their names and settings, and no counts.",
+		doc:     "A token for one namespace sees the jobs of its own, and not since when the oldest waits. A token with the scope worker alone gets names and settings, and no counts.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (queueList, error) {
 		items, err := s.service.Queues(ctx)
 		if allow(c.token, belfry.ScopeRead) != nil {
@@ -28,17 +28,25 @@ func (s *Server) queueRoutes() {
 				items[i] = belfry.QueueStats{Queue: items[i].Queue}
 			}
 		}
+		if err == nil && allow(c.token, belfry.ScopeRead) == nil {
+			items, err = s.ownQueues(ctx, c.token, items)
+		}
 		return queueList{list(items)}, err
 	})
 
 	serve(s, endpoint{
 		id: "queue-show", method: http.MethodGet, path: "/v1/queues/{name}", scope: belfry.ScopeRead,
 		summary: "Show a queue and what waits in it",
-	}, func(ctx context.Context, _ *call, in *queueByName) (belfry.QueueStats, error) {
+		doc:     "A token for one namespace sees the jobs of its own, and not since when the oldest waits.",
+	}, func(ctx context.Context, c *call, in *queueByName) (belfry.QueueStats, error) {
 		if err := belfry.CheckName("name", in.Name); err != nil {
 			return belfry.QueueStats{}, err
 		}
-		return s.service.Queue(ctx, in.Name)
+		q, err := s.service.Queue(ctx, in.Name)
+		if err != nil {
+			return q, err
+		}
+		return s.ownQueue(ctx, c.token, q)
 	})
 
 	serveBody(s, endpoint{
@@ -107,10 +115,10 @@ func (s *Server) workerRoutes() {
 	serve(s, endpoint{
 		id: "worker-list", method: http.MethodGet, path: "/v1/workers", scope: belfry.ScopeRead,
 		summary: "List workers",
-		doc:     "A token for one namespace sees the workers that run its jobs.",
+		doc:     "A token for one namespace sees the workers that run its jobs, and how many jobs those hold that run no other.",
 	}, func(ctx context.Context, c *call, in *listing) (workerList, error) {
 		items, err := s.service.Workers(ctx, in.Ended)
-		return workerList{list(seenBy(c.token, items))}, err
+		return workerList{list(ownWorkers(c.token, items))}, err
 	})
 
 	type bySession struct {
@@ -126,11 +134,6 @@ func (s *Server) workerRoutes() {
 		}
 		return none{}, s.service.DrainWorker(ctx, in.Session)
 	})
-}
-
-// seenBy leaves the workers that may run jobs of a token's namespace.
-func seenBy(t belfry.Token, workers []belfry.WorkerState) []belfry.WorkerState {
-	return slices.DeleteFunc(workers, func(w belfry.WorkerState) bool { return !runsFor(w.Namespace, t.Namespace) })
 }
 
 // runsFor reports whether a worker of one namespace may run jobs of another.

@@ -283,11 +283,15 @@ func static(contentType string, body []byte) http.Handler {
 	})
 }
 
-// guarded wants the scope read, unless metrics are public.
+// guarded wants the scope read for all namespaces, unless metrics are public.
 func (s *Server) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.opts.MetricsPublic {
-			if _, err := s.authorize(r.Context(), r, belfry.ScopeRead); err != nil {
+			_, err := s.authorize(r.Context(), r, belfry.ScopeRead)
+			if err == nil {
+				err = everywhere(callOf(r.Context()).token, "metrics")
+			}
+			if err != nil {
 				s.refuse(r.Context(), w, err)
 				return
 			}

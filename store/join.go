@@ -37,7 +37,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t belfry.JoinToken) (out be
 			out.ID, out.Name, out.Namespace, text(out.Labels), hashSecret(secret), out.Uses, micros(out.ExpiresAt), micros(c.now), out.CreatedBy); err != nil {
 			return err
 		}
-		return c.audit("create", "join_token", "", strconv.FormatInt(out.ID, 10), "", nil, out)
+		return c.audit("create", "join_token", ownedBy(out.Namespace), strconv.FormatInt(out.ID, 10), "", nil, out)
 	})
 	return out, secret, err
 }
@@ -72,7 +72,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 		if _, err := c.tx.Exec(ctx, `update belfry.join_tokens set revoked_at = $2 where id = $1`, id, micros(c.now)); err != nil {
 			return err
 		}
-		return c.audit("revoke", "join_token", "", strconv.FormatInt(id, 10), "", t, nil)
+		return c.audit("revoke", "join_token", ownedBy(t.Namespace), strconv.FormatInt(id, 10), "", t, nil)
 	})
 }
 

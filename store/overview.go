@@ -15,7 +15,8 @@ const (
 	overviewRows   = 20
 	overviewQueues = 100
 	overviewLeases = 1000
-	overviewAhead  = 2000 // schedules, for the next 24 hours
+	overviewReady  = 4 * lookFirst // ready jobs of a queue among which those of a namespace are counted
+	overviewAhead  = 2000          // schedules, for the next 24 hours
 )
 
 // Overview is the state of things in one answer. Each of its statements walks
@@ -28,7 +29,11 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o belfry.Overvi
 	}
 	namespace = namespaceOr(namespace)
 	err = s.db.Read(ctx, func(tx Tx) error {
-		o = belfry.Overview{Now: h.Now, ScheduleLag: belfry.Duration(h.ScheduleLag)}
+		o = belfry.Overview{Now: h.Now}
+		var err error
+		if o.ScheduleLag, err = s.scheduleLag(ctx, tx, namespace, h.Now); err != nil {
+			return err
+		}
 		for _, part := range []func(context.Context, Tx, string, *belfry.Overview) error{
 			s.overviewRunning, s.overviewFailed, s.overviewQueues, s.overviewNext, s.overviewAhead, s.overviewIncidents,
 		} {
@@ -103,8 +108,21 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 	return err
 }
 
-// overviewQueues looks at the first in line of each queue. Queues belong to no
-// namespace, so neither does what is ready in them.
+// scheduleLag is how long the most overdue schedule of a namespace waits.
+func (s *Store) scheduleLag(ctx context.Context, tx Tx, namespace string, now time.Time) (belfry.Duration, error) {
+	w := &where{}
+	w.and("next_at > ?", 0)
+	w.and("next_at <= ?", micros(now))
+	w.namespace("namespace", namespace)
+	oldest, found, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where `+w.sql()+` order by next_at limit 1`, w.args...)
+	if !found {
+		return 0, err
+	}
+	return belfry.Duration(max(0, now.Sub(instant(oldest)))), err
+}
+
+// overviewQueues looks at the first in line of each queue, and counts those of
+// the namespace among them.
 func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) error {
 	queues, err := collect(ctx, tx, scanQueue, `select `+queueColumns+` from belfry.queues order by name limit `+strconv.Itoa(overviewQueues))
 	if err != nil {
@@ -126,12 +144,7 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 				l.Rate.Add(m.JobMinute)
 			}
 		}
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+s.readyIn()+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, q.Name)
-		if err != nil {
-			return err
-		}
-		l.Ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
-		since, err := s.firstReady(ctx, tx, q.Name)
+		since, err := s.readyOf(ctx, tx, namespace, q.Name, &l.Ready)
 		if err != nil {
 			return err
 		}
@@ -149,6 +162,25 @@ func (s *Store) overviewQueues(ctx context.Context, tx Tx, namespace string, o *
 		return 0
 	})
 	return nil
+}
+
+// readyOf counts what is ready in a queue, and answers since when the first in
+// line of the namespace is.
+func (s *Store) readyOf(ctx context.Context, tx Tx, namespace, queue string, ready *belfry.Counted) (since int64, err error) {
+	if namespace == belfry.AnyNamespace {
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from (select 1`+s.readyIn()+` limit `+strconv.Itoa(lookFirst+1)+`) as bounded`, queue)
+		if err != nil {
+			return 0, err
+		}
+		*ready = belfry.Counted{Count: min(int(n), lookFirst), More: n > lookFirst}
+		return s.firstReady(ctx, tx, queue)
+	}
+	type line struct{ own, looked, since int64 }
+	l, _, err := first(ctx, tx, func(r Rows) (l line, err error) { return l, r.Scan(&l.own, &l.looked, &l.since) }, `
+		select cast(coalesce(sum(case when namespace = $2 then 1 else 0 end), 0) as bigint), count(*), cast(coalesce(min(case when namespace = $2 then ready_at end), 0) as bigint)
+		from (select namespace, ready_at`+s.readyIn()+` order by priority desc, ready_at, id limit `+strconv.Itoa(overviewReady)+`) as bounded`, queue, namespace)
+	*ready = belfry.Counted{Count: min(int(l.own), lookFirst), More: l.own > lookFirst || l.looked == overviewReady}
+	return l.since, err
 }
 
 func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {

@@ -89,7 +89,15 @@ func (c *change) insertToken(t belfry.Token, secret string) (belfry.Token, error
 		t.ID, t.Name, t.Namespace, text(t.Scopes), text(t.Labels), hashSecret(secret), micros(t.ExpiresAt), micros(c.now), t.CreatedBy); err != nil {
 		return t, err
 	}
-	return t, c.audit("create", "token", "", strconv.FormatInt(t.ID, 10), "", nil, t)
+	return t, c.audit("create", "token", ownedBy(t.Namespace), strconv.FormatInt(t.ID, 10), "", nil, t)
+}
+
+// ownedBy is the namespace in whose audit a token stands, or none.
+func ownedBy(namespace string) string {
+	if namespace == belfry.AnyNamespace {
+		return ""
+	}
+	return namespace
 }
 
 // Tokens lists all tokens, revoked ones included, oldest first.
@@ -124,7 +132,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 		if err := c.endSessionsOf(id); err != nil {
 			return err
 		}
-		return c.audit("revoke", "token", "", strconv.FormatInt(id, 10), "", t, nil)
+		return c.audit("revoke", "token", ownedBy(t.Namespace), strconv.FormatInt(id, 10), "", t, nil)
 	})
 }
 

@@ -173,7 +173,7 @@ pages: ` + "`next`" + ` is the ` + "`cursor`" + ` of the page after. ` + "`/v1/e
 ` + "`Idempotency-Key`" + ` makes enqueueing safe to repeat.
 
 ` + "`/healthz`" + ` says that the process need not be restarted, ` + "`/readyz`" + ` that it can serve (not while it stops), both without a token. ` + "`/metrics`" + `
-is for Prometheus and wants the scope read.
+is for Prometheus and wants the scope read for all namespaces.
 
 | method | path | scope | what |
 |---|---|---|---|

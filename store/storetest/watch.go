@@ -223,7 +223,7 @@ func init() {
 		wantCode(b, err, belfry.NotFound)
 	})
 
-	add("who watches one namespace is told of what belongs to none only that it changed, but for queues", func(b *bench) {
+	add("who watches one namespace is told of its own and of queues, and of no token of another", func(b *bench) {
 		cursors := map[string]string{}
 		for _, ns := range []string{"default", belfry.AnyNamespace} {
 			_, cursors[ns], _ = b.st.Events(b.ctx, ns, "", 0)
@@ -231,14 +231,16 @@ func init() {
 		t, _, err := b.st.CreateToken(b.ctx, belfry.Token{Name: "secret-plan", Namespace: "other", Scopes: []belfry.Scope{belfry.ScopeRead}})
 		ok(b, err)
 		ok(b, b.st.RevokeToken(b.ctx, t.ID))
+		own, _, err := b.st.CreateToken(b.ctx, belfry.Token{Name: "ours", Scopes: []belfry.Scope{belfry.ScopeRead}})
+		ok(b, err)
 		must(b.st.SaveQueue(b.ctx, belfry.Queue{Name: "heavy"}))(b)
 		must(b.st.CreateTask(b.ctx, belfry.Task{Name: "theirs", Namespace: "other"}))(b)
-		for ns, told := range map[string]string{"default": "create token, revoke token, create queue heavy", belfry.AnyNamespace: "create token 1, revoke token 1, create queue heavy, create task theirs"} {
+		for ns, told := range map[string]string{"default": "create token 2, create queue heavy", belfry.AnyNamespace: "create token 1, revoke token 1, create token 2, create queue heavy, create task theirs"} {
 			events, _, err := b.st.Events(b.ctx, ns, cursors[ns], 0)
 			ok(b, err)
 			var got []string
 			for _, e := range events {
-				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Edit.Action, e.Edit.Noun, strings.ReplaceAll(e.Edit.Name, fmt.Sprint(t.ID), "1"))))
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Edit.Action, e.Edit.Noun, strings.NewReplacer(fmt.Sprint(t.ID), "1", fmt.Sprint(own.ID), "2").Replace(e.Edit.Name))))
 			}
 			want(b, ns, strings.Join(got, ", "), told)
 			want(b, "plans that "+ns+" is told", strings.Count(jsonOf(events), "secret-plan"), map[string]int{"default": 0, belfry.AnyNamespace: 2}[ns])
