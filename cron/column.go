@@ -61,12 +61,14 @@ func (f *field) step(i item, s, step string, pos int) (item, error) {
 		return i, f.wrong(s, pos, fmt.Sprintf("steps further than the field is long (%d)", f.size()), f.longStep(n))
 	}
 	switch i.form {
-	case star, hashed:
+	case star:
+	case hashed:
+		i.through = !i.ranged
 	case anyDay:
 		i.form = star
 	case values:
 		if i.lo == i.hi && !i.ranged {
-			i.hi, i.ranged = f.max, true
+			i.hi, i.ranged, i.through = f.max, true, true
 		}
 	default:
 		return i, f.wrong(s, pos-1, "cannot have a step", "remove /"+step)

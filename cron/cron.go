@@ -10,9 +10,10 @@
 // A rule is matched against the wall clock, and the wall clock is laid over real time one stretch of constant UTC offset
 // at a time (see span.go). What happens at the seams depends on the rule:
 //
-//   - A fixed-time rule names its second, minute and hour without a wildcard, a range or a step. When its time is skipped
-//     by the clock (a gap) it runs once, at the first instant after the gap, or not at all with [GapSkip]. When its time
-//     comes twice (a fold) it runs at the first, or as [Fold] says. A gap of a whole day or more is a day that did not
+//   - A fixed-time rule names its seconds, minutes and hours as numbers and ranges, which may have a step, and without a
+//     wildcard or a step through the whole field. When times of it are skipped by the clock (a gap) it runs once, at the
+//     first instant after the gap, or not at all with [GapSkip]. When a time comes twice (a fold) it runs at the first, or
+//     as [Fold] says. So does Debian's cron for changes of up to three hours. A gap of a whole day or more is a day that did not
 //     exist (Apia, 2011-12-30): nothing is owed for it.
 //   - Any other cron rule follows real time: it is absent in a gap and runs in both halves of a fold.
 //   - An RRULE follows RFC 5545 section 3.3.5: a time in a gap is read with the offset before the gap (02:30 becomes

@@ -29,8 +29,18 @@ func TestGapsAndFolds(t *testing.T) {
 			"03-08 01:30 -0500, 03-08 03:00 -0400, 03-08 03:30 -0400"},
 		{"a wildcard hour too", "30 * * * *", "America/New_York", "", "", "2026-03-08 00:45",
 			"03-08 01:30 -0500, 03-08 03:30 -0400"},
-		{"an hour range that lies in the gap is absent", "0 2-2 * * *", "America/New_York", "", "", "2026-03-07 12:00",
-			"03-09 02:00 -0400"},
+		{"an hour range that lies in the gap names fixed times", "0 2-2 * * *", "America/New_York", "", "", "2026-03-07 12:00",
+			"03-08 03:00 -0400, 03-09 02:00 -0400"},
+		{"a range is owed once, however many of its times are skipped", "0-10/5 0 * * *", "Africa/Cairo", "", "", "2026-04-23 12:00",
+			"04-24 01:00 +0300, 04-25 00:00 +0300"},
+		{"as the same times in a list are", "0,5,10 0 * * *", "Africa/Cairo", "", "", "2026-04-23 12:00",
+			"04-24 01:00 +0300, 04-25 00:00 +0300"},
+		{"and beside those that exist", "16 0-2 * * *", "Asia/Beirut", "", "", "2026-03-28 12:00",
+			"03-29 01:00 +0300, 03-29 01:16 +0300, 03-29 02:16 +0300"},
+		{"a range of hours in a fold runs once at each", "0 1-5 * * *", "Europe/Riga", "", "", "2021-10-31 01:30",
+			"10-31 02:00 +0300, 10-31 03:00 +0300, 10-31 04:00 +0200"},
+		{"a step to the end of the field is a wildcard", "0 1/1 * * *", "Europe/Riga", "", "", "2021-10-31 01:30",
+			"10-31 02:00 +0300, 10-31 03:00 +0300, 10-31 03:00 +0200, 10-31 04:00 +0200"},
 		{"fixed in a fold runs first", "30 1 * * *", "America/New_York", "", "", "2026-10-31 12:00",
 			"11-01 01:30 -0400, 11-02 01:30 -0500"},
 		{"or second", "30 1 * * *", "America/New_York", "", FoldSecond, "2026-10-31 12:00",
@@ -169,7 +179,7 @@ func naiveRule(t *testing.T, expr string) naive {
 		words = append([]string{"0"}, words...)
 	}
 	star := func(s string) bool { return s[0] == '*' }
-	n := naive{both: star(words[3]) || star(words[5]), fixed: !strings.ContainsAny(words[0]+words[1]+words[2], "*/-")}
+	n := naive{both: star(words[3]) || star(words[5]), fixed: !strings.Contains(words[0]+words[1]+words[2], "*")}
 	for i, f := range []struct {
 		list    *[]int
 		low, up int

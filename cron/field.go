@@ -45,13 +45,20 @@ const (
 
 // item is one part of a comma list.
 type item struct {
-	form   form
-	lo, hi int
-	step   int  // 0 = no /n written
-	ranged bool // H(a-b), or a-b where a == b
+	form    form
+	lo, hi  int
+	step    int  // 0 = no /n written
+	ranged  bool // H(a-b), or a-b where a == b
+	through bool // a/n or H/n: a step to the end of the field
 }
 
-// moving says that the item stands for a wildcard, a range or a step, which is what makes a rule follow real time.
+// open says that the item goes on through its whole field: a wildcard, or a step without a range, as a/n and H/n are. That
+// is what makes a rule follow real time. A range names its times, with a step or without one.
+func (i item) open() bool {
+	return i.form == star || i.form == anyDay || i.through
+}
+
+// moving says that the item stands for more than a number.
 func (i item) moving() bool {
 	return i.form == star || i.form == anyDay || i.step > 0 || i.form == values && (i.lo != i.hi || i.ranged)
 }
@@ -65,6 +72,15 @@ type column struct {
 
 // star says whether the text starts with a star, in the sense of Vixie cron's rule for the two day fields.
 func (c column) star() bool { return c.items[0].form == star || c.items[0].form == anyDay }
+
+func (c column) open() bool {
+	for _, i := range c.items {
+		if i.open() {
+			return true
+		}
+	}
+	return false
+}
 
 func (c column) moving() bool {
 	for _, i := range c.items {

@@ -197,12 +197,12 @@ func (p *parser) build() *Expr {
 	e.clock = clock{loc: p.opts.zone(), gap: p.opts.Gap, fold: p.opts.Fold, seams: fixed}
 	if len(cols) == 6 {
 		sec = cols[0].bits(seed)
-		if cols[0].moving() {
+		if cols[0].open() {
 			e.clock.seams = realTime
 		}
 		cols = cols[1:]
 	}
-	if cols[0].moving() || cols[1].moving() {
+	if cols[0].open() || cols[1].open() {
 		e.clock.seams = realTime
 	}
 	e.dayTimes = newDayTimes(cols[1].bits(seed), cols[0].bits(seed), sec)

@@ -102,8 +102,8 @@ func (r *cronRule) falseStar() bool {
 	return !r.plus && !d.plain() && !w.plain() && r.both()
 }
 
-// fixed is a rule whose second, minute and hour are single values or lists of them.
-func (r *cronRule) fixed() bool {
+// listed is a rule whose second, minute and hour are single values or lists of them.
+func (r *cronRule) listed() bool {
 	for _, c := range r.columns[:day] {
 		for _, k := range c.kinds {
 			if k != value {

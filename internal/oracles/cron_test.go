@@ -119,7 +119,7 @@ func (r *cronRule) place(d dice, zones map[string][]int64, kept []string) {
 	}
 	back := oneOf(d, 5*60, 3600, 3*3600, 20*3600, 86400, 6*86400, 40*86400)
 	r.from = oneOf(d, zones[r.zone]...) - int64(d.IntN(back)) - 1
-	if r.fixed() {
+	if r.listed() {
 		r.gap, r.fold = oneOf(d, "run_after", "run_after", "skip"), oneOf(d, "first", "first", "both")
 	}
 }
@@ -185,8 +185,8 @@ func (e *cronEngine) ended(msg string) bool {
 }
 
 func (e *cronEngine) query(r *cronRule) query {
-	q := query{Engine: e.name, Zone: r.zone, N: cronTimes, Rule: e.text(r), From: r.from, Fixed: r.fixed(), And: r.both() && e.python}
-	if e.name == "cronosjs" && r.fixed() {
+	q := query{Engine: e.name, Zone: r.zone, N: cronTimes, Rule: e.text(r), From: r.from, Fixed: r.listed(), And: r.both() && e.python}
+	if e.name == "cronosjs" && r.listed() {
 		q.Fold = r.fold
 		q.Gap = map[string]string{"run_after": "insert", "skip": "skip"}[r.gap]
 	}

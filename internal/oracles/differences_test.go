@@ -61,8 +61,10 @@ var differences = []difference{
 	{"croniter", "a/n of a weekday whose steps meet 7", "counts to 7, which is Sunday; we, as croner and cronosjs, to 6", stepsTo7, nil, "0 0 * * 1/3"},
 	{"croniter", "a day field that lists all its values, beside another", "takes it for a star", fullDays, nil, "0 0 13 * 0-6"},
 
-	{"croner", "a range of one value in a zone", "takes 36-36 for a single value, which makes a fixed-time rule; for us a range never does",
-		oneValueRange, nil, "TZ=Europe/Berlin@1950741149 36-36 2 * * *"},
+	{"croner", "a range of times in a zone", "follows real time; for us, as for Debian's cron, a range names fixed times",
+		rangeOfTimes, nil, "TZ=Europe/Berlin@1950741149 36-37 2 * * *"},
+	{"cronosjs", "a range of times in a zone", "follows real time; for us, as for Debian's cron, a range names fixed times",
+		rangeOfTimes, nil, "TZ=Europe/Berlin@1950741149 36-37 2 * * *"},
 
 	// Faults of theirs.
 	{"croner", "a range from Sunday to Sunday", "reads SUN-SUN as 0-7, every day", has(weekday, sunToSun), nil, "0 0 * * SUN-SUN"},
@@ -216,12 +218,16 @@ func lateDay(r *cronRule) bool {
 	return slices.ContainsFunc(r.columns[day].values, func(n int) bool { return n > 28 && n < 100 })
 }
 
-func oneValueRange(r *cronRule) bool {
-	return r.zone != "UTC" && slices.ContainsFunc(r.columns[:day], func(c column) bool { return c.has(oneSpan) })
+// rangeOfTimes is a rule whose second, minute and hour have ranges, and none of them a wildcard or a step through the
+// field.
+func rangeOfTimes(r *cronRule) bool {
+	return r.zone != "UTC" && !r.listed() && !slices.ContainsFunc(r.columns[:day], func(c column) bool {
+		return len(c.kinds) == 0 || c.has(star, question, starStep, openStep)
+	})
 }
 
 // twice is whether cronosjs is asked to count a repeated hour twice.
-func twice(r *cronRule) bool { return r.zone != "UTC" && (!r.fixed() || r.fold == "both") }
+func twice(r *cronRule) bool { return r.zone != "UTC" && (!r.listed() || r.fold == "both") }
 
 func midnightFold(r *cronRule) bool {
 	return slices.Contains([]string{"America/Santiago", "Asia/Beirut", "Africa/Cairo"}, r.zone)
