@@ -3,6 +3,7 @@ package ui
 import (
 	"embed"
 	"html/template"
+	"sync"
 
 	"github.com/belfry-run/belfry/ui/internal/asset"
 )
@@ -10,7 +11,10 @@ import (
 //go:embed status
 var files embed.FS
 
-var templates = template.Must(template.New("").ParseFS(files, "status/*.html"))
+// The templates and the assets are read when somebody asks for a status page, and not by every process.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").ParseFS(files, "status/*.html"))
+})
 
 // assets are the style and the icons of status pages.
-var assets = asset.Read(files, "status")
+var assets = sync.OnceValue(func() asset.Set { return asset.Read(files, "status") })

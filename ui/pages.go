@@ -120,7 +120,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This takes GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
-	if file, is := strings.CutPrefix(r.URL.Path, assetsPath); is && assets.Serve(w, r, file) {
+	if file, is := strings.CutPrefix(r.URL.Path, assetsPath); is && assets().Serve(w, r, file) {
 		return
 	}
 	at, ok := parseAddress(r.URL.Path)

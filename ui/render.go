@@ -34,7 +34,7 @@ func (p *Pages) render(k key, b belfry.Board, stale bool) (r rendered, err error
 
 func (p *Pages) html(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
 	return b.Bytes(), nil
@@ -48,7 +48,7 @@ func (p *Pages) links(k key) links {
 	}
 }
 
-func assetLink(prefix, name string) string { return prefix + assetsPath + assets.Link(name) }
+func assetLink(prefix, name string) string { return prefix + assetsPath + assets().Link(name) }
 
 // apology is a page without a board.
 func (p *Pages) apology(title, text string) (asset.Document, error) {

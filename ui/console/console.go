@@ -86,6 +86,8 @@ func New(o Options) (*Console, error) {
 	if o.Uploads == nil {
 		o.Uploads = func(context.Context) (string, error) { return "", nil }
 	}
+	readAssets()
+	templates() // or the first visitor would wait for them
 	o.Limits = o.Limits.WithDefaults()
 	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux()}
 	if o.PublicURL != "" {

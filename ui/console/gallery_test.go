@@ -12,8 +12,8 @@ import (
 func init() {
 	all := routes
 	routes = func() []route { return append(all(), route{"GET /parts", gallery}, route{"POST /parts", refused}) }
-	page := template.Must(templates["queues"].Clone()) // not executed yet
-	templates["gallery"] = template.Must(page.ParseFiles("testdata/gallery.html"))
+	page := template.Must(templates()["queues"].Clone()) // not executed yet
+	templates()["gallery"] = template.Must(page.ParseFiles("testdata/gallery.html"))
 }
 
 type galleryData struct {

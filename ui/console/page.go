@@ -73,7 +73,7 @@ func (p *page) show(name string, data any) error {
 
 func (p *page) render(name string) {
 	var b bytes.Buffer
-	if err := templates[name].ExecuteTemplate(&b, "page", p); err != nil {
+	if err := templates()[name].ExecuteTemplate(&b, "page", p); err != nil {
 		p.c.log.Error("page not rendered", "page", name, "error", err)
 		http.Error(p.w, "This page could not be made. The server's log says why.", http.StatusInternalServerError)
 		return
@@ -244,7 +244,7 @@ func (p *page) Here(pairs ...any) string {
 }
 
 // Asset is the address of a file of the assets.
-func (p *page) Asset(name string) string { return p.c.prefix + "/assets/" + assets.Link(name) }
+func (p *page) Asset(name string) string { return p.c.prefix + "/assets/" + readAssets().Link(name) }
 
 // Nav is the navigation.
 func (p *page) Nav() []navItem { return p.c.nav }

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/belfry-run/belfry/ui/internal/asset"
 )
@@ -12,12 +13,14 @@ import (
 //go:embed assets templates
 var files embed.FS
 
-var assets = asset.Read(files, "assets")
+// The assets and the templates are read when the first console is made, and not by every process: each verb of the command
+// line is one, and each program that runs in a sandbox is two.
+var readAssets = sync.OnceValue(func() asset.Set { return asset.Read(files, "assets") })
 
 // templates are the pages by the name of their file. Each has layout.html,
 // parts.html and the parts of an area, such as jobs-parts.html, besides, and
 // defines "title" and "main".
-var templates = readTemplates()
+var templates = sync.OnceValue(readTemplates)
 
 func readTemplates() map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/*parts.html"))

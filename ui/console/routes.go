@@ -86,7 +86,7 @@ func (c *Console) register(all []route) {
 }
 
 func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
-	if !assets.Serve(w, r, strings.TrimPrefix(r.URL.Path, "/assets/")) {
+	if !readAssets().Serve(w, r, strings.TrimPrefix(r.URL.Path, "/assets/")) {
 		http.NotFound(w, r)
 	}
 }
