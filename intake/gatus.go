@@ -17,44 +17,11 @@ import (
 //
 // Endpoints keep the thresholds of their alerts, and are looked at again only
 // in their turn, as there. A condition that cannot be said is a note, and the
-// monitor has the others. Variables such as ${TOKEN} are not filled in, because
-// their values are not in the file; in a channel they stand as a secret that
-// is kept, so that a channel that exists keeps its own.
-func Gatus(r io.Reader, o Options) (Result, error) {
-	o, err := o.prepare()
-	if err != nil {
-		return Result{}, err
-	}
-	text, err := readAll(r)
-	if err != nil {
-		return Result{}, err
-	}
-	if !plain(string(text)) {
-		return Result{}, belfry.InvalidField("file", "", "has bytes that are not text", "save it as UTF-8")
-	}
-	g := &gatus{watching: newWatching(o), providers: map[string]*provider{}, rests: map[*tree]rested{}, fits: map[string]*codes{}}
-	var roots []*tree
-	for _, d := range documents(string(text), withAnchors) {
-		if d.fault != nil {
-			l := &Line{Number: d.at.line, Text: clip(d.first)}
-			l.fault(d.fault.at, "", "", d.fault.message, d.fault.hint)
-			g.res.Lines = append(g.res.Lines, *l)
-			continue
-		}
-		roots = append(roots, d.root)
-	}
-	for _, root := range roots { // whom to tell is known before the endpoints are read
-		g.alerting(root.get("alerting"))
-	}
-	for _, root := range roots {
-		g.root(root)
-	}
-	if len(g.res.Lines) == 0 {
-		return Result{}, belfry.InvalidField("file", "", "holds no endpoint of Gatus", "it is the config.yaml, with endpoints in it")
-	}
-	g.fileNotes()
-	return g.finish("endpoints")
-}
+// monitor has the others. Variables such as ${TOKEN} have the values of
+// [Options.Env]. An endpoint whose variable has none is a fault, or, where no
+// values are given at all, a note. In a channel such a variable stands as a
+// secret that is kept, so that a channel that exists keeps its own.
+func Gatus(r io.Reader, o Options) (Result, error) { return GatusFiles([]File{{Text: r}}, o) }
 
 // gatus is a configuration while it is read.
 type gatus struct {
@@ -65,6 +32,7 @@ type gatus struct {
 	latency   bool // some condition is on the time that an answer took
 	length    bool // or on the length of something
 	reminded  bool
+	labeled   int // lines that have the name of their file
 }
 
 // instance is what is about the program and not about what it watches.
@@ -195,7 +163,11 @@ func unset(text string) (filled, name string) {
 // text is a value. A variable in it stays, and is noted.
 func (g *gatus) text(e *entry, t *tree, path string) string {
 	filled, name := unset(g.spend(e, t.at, t.text))
-	if name != "" {
+	switch {
+	case name == "":
+	case g.Env != nil:
+		e.fault(t.at, path, "", "holds the variable "+clip(name)+", which has no value", "set it in the environment, or in a file: --env-file FILE")
+	default:
 		e.notef("%s holds the variable %s, whose value is not in the file: write it in, or fill in the file first (envsubst < config.yaml)", path, clip(name))
 	}
 	return filled

@@ -28,7 +28,7 @@ func (g *gatus) check(e *entry, t *tree, target, name, group string) belfry.Task
 	case scheme == "ssh":
 		task.TCP = g.ssh(e, t, rest)
 	case scheme == "icmp":
-		task.Ping = &belfry.Ping{Host: strings.Trim(rest, "[]"), Count: 1} // Gatus sends one
+		task.Ping = &belfry.Ping{Host: pinged(rest), Count: 1} // Gatus sends one
 	case scheme == "tls":
 		task.TLS = &belfry.TLS{Address: rest}
 	case scheme == "starttls":

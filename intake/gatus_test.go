@@ -309,6 +309,86 @@ func TestEndpointNotes(t *testing.T) {
 	same(t, "no condition", r.Lines[0].Notes, []string{"x: it has no conditions, which it needs there: it is up when it answers as Belfry takes for granted"})
 }
 
+// TestGatusVariables are filled in, or faults of their own endpoint.
+func TestGatusVariables(t *testing.T) {
+	config := `
+alerting:
+  slack:
+    webhook-url: ${HOOK}
+endpoints:
+  - name: "${NAME}"
+    url: https://${HOST}/$PATH_PART?price=5$$&k=${KEY}
+    client: {proxy-url: "${PROXY}"}
+    conditions: ["[STATUS] == ${CODE}"]
+    headers: {X-Key: "${KEY}"}
+  - {name: lost, url: "https://${MISSING}/", conditions: ["[STATUS] == 200"]}
+  - {name: proxied, url: "https://example.com/", client: {proxy-url: "${NO_PROXY_URL}"}, conditions: ["[STATUS] == 200"]}
+  - {name: plain, url: "https://example.com/", conditions: ["[STATUS] == 200"]}
+`
+	env := map[string]string{"NAME": "shop", "HOST": "shop.example.com", "PATH_PART": "a", "KEY": "x$y", "PROXY": "http://proxy:3128", "CODE": "204"}
+	r, err := intake.Gatus(strings.NewReader(config), intake.Options{Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range r.Manifest.Monitors {
+		names = append(names, m.Name)
+	}
+	same(t, "monitors", names, []string{"shop", "plain"})
+	h := r.Manifest.Monitors[0].Check.HTTP
+	same(t, "url", h.URL, "https://shop.example.com/a?price=5$&k=x$y")
+	same(t, "proxy", h.Proxy, "http://proxy:3128")
+	same(t, "header", h.Headers["X-Key"], "x$y")
+	same(t, "status", h.ExpectStatus, []string{"204"})
+	var faults []string
+	for _, l := range r.Lines {
+		if l.Err != nil {
+			faults = append(faults, l.Err.Field+" "+l.Err.Message)
+		}
+	}
+	same(t, "faults", faults, []string{
+		"line 11, column 23, lost, url holds the variable MISSING, which has no value",
+		"line 12, column 70, proxied, client.proxy-url holds the variable NO_PROXY_URL, which has no value",
+	})
+}
+
+// TestGatusFiles are one configuration: an endpoint of one file tells a channel
+// of another.
+func TestGatusFiles(t *testing.T) {
+	files := func(texts ...string) (list []intake.File) {
+		for i, text := range texts {
+			list = append(list, intake.File{Name: fmt.Sprintf("%d.yaml", i), Text: strings.NewReader(text)})
+		}
+		return list
+	}
+	r, err := intake.GatusFiles(files(
+		"endpoints:\n  - {name: a, url: \"https://a.example\", conditions: [\"[STATUS] == 200\"], alerts: [{type: slack}]}\n",
+		"alerting: {slack: {webhook-url: \"https://hooks.example.com/x\"}}\nmetrics: true\n",
+		"endpoints:\n\n  - {name: b, url: \"magic://b\"}\n  - {name: a, url: \"icmp://https://192.0.2.1/x\", conditions: [\"[CONNECTED] == true\"]}\n",
+		"a: [\n",
+	), intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, l := range r.Lines {
+		fault := ""
+		if l.Err != nil {
+			fault = " " + l.Err.Field
+		}
+		lines = append(lines, fmt.Sprintf("%s:%d %s%s%s", l.File, l.Number, l.Monitor, l.Channel, fault))
+	}
+	same(t, "lines", lines, []string{"0.yaml:2 a", "1.yaml:1 slack", "2.yaml:3  2.yaml, line 3, column 20, b, url", "2.yaml:4 a-2", "3.yaml:1  3.yaml, line 1, column 4"})
+	same(t, "rules", len(r.Manifest.AlertRules), 1)
+	same(t, "ping", r.Manifest.Monitors[1].Check.Ping.Host, "192.0.2.1")
+	if _, err := intake.GatusFiles(files("x: 1\n", "y: 2\n"), intake.Options{}); belfry.CodeOf(err) != belfry.Invalid {
+		t.Error(err)
+	}
+	if _, err := intake.GatusFiles(make([]intake.File, intake.MaxFiles+1), intake.Options{}); belfry.CodeOf(err) != belfry.TooLarge {
+		t.Error(err)
+	}
+}
+
 // A small file must not make work or memory without end.
 func TestGatusIsBounded(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"

@@ -48,11 +48,12 @@ const nextShown = 3
 
 // Options says what a file does not. The zero value works.
 type Options struct {
-	Namespace string    // of what is made; default: none is written, and whoever applies it decides
-	Zone      string    // where times are read that have no zone of their own; default: UTC
-	Format    Format    // of a crontab; default: found out
-	Queue     string    // lane of the tasks, or of the checks of monitors; default: default, or checks
-	Now       time.Time // next times lie after it; default: the time of the call
+	Namespace string            // of what is made; default: none is written, and whoever applies it decides
+	Zone      string            // where times are read that have no zone of their own; default: UTC
+	Format    Format            // of a crontab; default: found out
+	Queue     string            // lane of the tasks, or of the checks of monitors; default: default, or checks
+	Env       map[string]string // values of variables such as ${TOKEN} in a configuration of Gatus; nil: none is filled in
+	Now       time.Time         // next times lie after it; default: the time of the call
 }
 
 // Format is which kind of crontab a file is.
@@ -74,6 +75,7 @@ type Result struct {
 
 // Line is one entry of a file.
 type Line struct {
+	File     string             `json:"file,omitempty" doc:"Name of the file, where there are several"`
 	Number   int                `json:"number" doc:"Where it begins in the file, from 1"`
 	Column   int                `json:"column,omitempty" doc:"Of the fault, in its own line, from 1; 0: there is none"`
 	Text     string             `json:"text" doc:"As it was written; of a CronJob its name and schedule, of a monitor its name and target"`
@@ -86,6 +88,8 @@ type Line struct {
 	Window   string             `json:"window,omitempty" doc:"Name of the maintenance window it became; entries with the same times share one"`
 	Notes    []string           `json:"notes,omitempty" doc:"What Belfry does otherwise, or cannot carry over"`
 	Err      *belfry.FieldError `json:"error,omitempty" doc:"Why it was not carried over"`
+
+	file int // the how manyth
 }
 
 // Err is nil, or an error with the faults of all lines.

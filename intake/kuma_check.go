@@ -20,7 +20,7 @@ func (k *kuma) check(e *entry, t *tree, kind string) belfry.Task {
 	case "port":
 		task.TCP = &belfry.TCP{Address: k.address(t, "")}
 	case "ping":
-		task.Ping = &belfry.Ping{Host: strings.Trim(host, "[]"), Count: min(max(whole(t.get("ping_count"), 1), 1), 20)}
+		task.Ping = &belfry.Ping{Host: pinged(host), Count: min(max(whole(t.get("ping_count"), 1), 1), 20)}
 	case "dns":
 		task.DNS = k.dns(e, t)
 	case "grpc-keyword":
@@ -282,4 +282,12 @@ func (k *kuma) grpc(e *entry, t *tree) *belfry.GRPC {
 		e.notef("it is up when its health service says SERVING; the keyword is not looked for")
 	}
 	return &belfry.GRPC{Address: strings.TrimSuffix(address, "/"), Plaintext: !isTrue(t.get("grpcEnableTls")), SkipVerify: isTrue(t.get("grpcEnableTls")) && isTrue(t.get("ignoreTls"))}
+}
+
+// pinged is the host of what is to be pinged, which some write as a URL.
+func pinged(text string) string {
+	if _, rest, isURL := strings.Cut(text, "://"); isURL {
+		text = hostOf("http://" + rest)
+	}
+	return strings.Trim(text, "[]")
 }

@@ -44,6 +44,7 @@ func TestKumaMonitors(t *testing.T) {
 		{"http", `"method": "POST", "body": "<a/>", "httpBodyEncoding": "xml"`, `{"method":"POST","url":"https://x.example.com","headers":{"Content-Type":"text/xml; charset=utf-8"},"body":"<a/>"}`},
 		{"port", ``, `{"address":"x.example.com:5432"}`},
 		{"port", `"hostname": "2001:db8::1"`, `{"address":"[2001:db8::1]:5432"}`},
+		{"ping", `"hostname": "https://192.0.2.7:443/x"`, `{"host":"192.0.2.7","count":1}`},
 		{"ping", `"ping_count": 5`, `{"host":"x.example.com","count":5}`},
 		{"dns", `"port": 53, "dns_resolve_server": "1.1.1.1", "dns_resolve_type": "AAAA"`, `{"name":"x.example.com","type":"AAAA","server":"1.1.1.1"}`},
 		{"grpc-keyword", `"grpcUrl": "x:1", "grpcServiceName": "grpc.health.v1.Health", "grpcEnableTls": false`, `{"address":"x:1","plaintext":true}`},

@@ -243,7 +243,9 @@ func (w *watching) finish(what string) (Result, error) {
 	if len(w.res.Lines) > MaxLines {
 		return Result{}, belfry.Errorf(belfry.TooLarge, "the file has more than %d %s", MaxLines, what).WithHint("split it")
 	}
-	slices.SortStableFunc(w.res.Lines, func(a, b Line) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortStableFunc(w.res.Lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Number, b.Number))
+	})
 	return w.res, nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ import (
 )
 
 // intakeFlags are what reading other schedulers' files takes.
-type intakeFlags struct{ zone, format, queue string }
+type intakeFlags struct{ zone, format, queue, envFile string }
 
 func (f *intakeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.zone, "zone", "", "where times are read that have no zone of their own; default: UTC")
@@ -29,27 +31,127 @@ func (f *intakeFlags) options() intake.Options {
 	return intake.Options{Zone: f.zone, Format: intake.Format(f.format), Queue: f.queue}
 }
 
-// readIntake reads a file, or standard input, as what kind says.
-func (c *cli) readIntake(kind, path string, o intake.Options) (intake.Result, error) {
-	in := c.stdin
-	if path != "-" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return intake.Result{}, belfry.InvalidField("FILE", path, err.Error(), "name a file, or - for standard input")
-		}
-		in = bytes.NewReader(text)
+// readIntake reads files, or standard input, as what kind says.
+func (c *cli) readIntake(kind string, paths []string, f intakeFlags) (intake.Result, error) {
+	o := f.options()
+	if kind == "gatus" {
+		return c.readGatus(paths, f)
+	}
+	in, err := c.intakeFile(paths[0])
+	if err != nil {
+		return intake.Result{}, err
 	}
 	switch kind {
 	case "crontab":
 		return intake.Crontab(in, o)
 	case "k8s":
 		return intake.CronJobs(in, o)
-	case "gatus":
-		return intake.Gatus(in, o)
 	case "uptime-kuma":
 		return intake.Kuma(in, o)
 	}
 	return intake.Read(in, o)
+}
+
+func (c *cli) intakeFile(path string) (io.Reader, error) {
+	if path == "-" {
+		return c.stdin, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, belfry.InvalidField("FILE", path, err.Error(), "name a file, or - for standard input")
+	}
+	return bytes.NewReader(text), nil
+}
+
+// readGatus reads files and folders as one configuration.
+func (c *cli) readGatus(paths []string, f intakeFlags) (intake.Result, error) {
+	env, err := gatusEnv(f.envFile)
+	if err != nil {
+		return intake.Result{}, err
+	}
+	var names []string
+	for _, path := range paths {
+		found, err := yamlFiles(path)
+		if err != nil {
+			return intake.Result{}, err
+		}
+		names = append(names, found...)
+	}
+	files := make([]intake.File, len(names))
+	for i, name := range names {
+		if files[i].Text, err = c.intakeFile(name); err != nil {
+			return intake.Result{}, err
+		}
+		if len(names) > 1 {
+			files[i].Name = name
+		}
+	}
+	o := f.options()
+	o.Env = env
+	return intake.GatusFiles(files, o)
+}
+
+// yamlFiles are a file, or the YAML files of a folder and those below it, in the
+// order of their names.
+func yamlFiles(path string) (names []string, err error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return []string{path}, nil // what is wrong with it is said when it is read
+	}
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(name); err == nil && !d.IsDir() && (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(d.Name(), ".") {
+			names = append(names, name)
+		}
+		if len(names) > intake.MaxFiles {
+			return fs.SkipAll
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, belfry.InvalidField("FILE", path, err.Error(), "")
+	case len(names) == 0:
+		return nil, belfry.InvalidField("FILE", path, "is a folder without a file that ends in .yaml or .yml", "")
+	}
+	return names, nil
+}
+
+// gatusEnv is this process's environment, under the values of a file of lines
+// such as TOKEN=secret.
+func gatusEnv(file string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	if file == "" {
+		return env, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, belfry.InvalidField("--env-file", file, err.Error(), "name a file of lines such as TOKEN=secret")
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimSpace(line)
+		name, value, isPair := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		switch {
+		case line == "" || line[0] == '#':
+			continue
+		case !isPair || strings.TrimSpace(name) == "":
+			return nil, belfry.InvalidField("--env-file", fmt.Sprintf("%s, line %d", file, n), "is not a line such as TOKEN=secret", "")
+		}
+		env[strings.TrimSpace(name)] = unquoted(strings.TrimSpace(value))
+	}
+	return env, nil
+}
+
+// unquoted is a value without the quotes around it.
+func unquoted(value string) string {
+	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		return value[1 : n-1]
+	}
+	return value
 }
 
 func (c *cli) scheduleCheck() *cobra.Command {
@@ -62,18 +164,18 @@ needed. It ends with 2 when a line cannot be understood.`,
 		Example: `  crontab -l | belfry schedule check -
   belfry schedule check /etc/crontab --zone Europe/Sofia
   kubectl get cronjob -o yaml | belfry schedule check -`,
-		RunE: func(_ *cobra.Command, args []string) error { return c.checkIntake("", args[0], f.options()) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.checkIntake("", args, f) },
 	}
 	f.add(cmd.Flags())
 	return cmd
 }
 
 // checkIntake says what each entry of a file means.
-func (c *cli) checkIntake(kind, path string, o intake.Options) error {
+func (c *cli) checkIntake(kind string, paths []string, f intakeFlags) error {
 	if err := c.checkOutput(); err != nil {
 		return err
 	}
-	r, err := c.readIntake(kind, path, o)
+	r, err := c.readIntake(kind, paths, f)
 	if err != nil {
 		return err
 	}
@@ -84,8 +186,12 @@ func (c *cli) checkIntake(kind, path string, o intake.Options) error {
 }
 
 func (c *cli) drawIntake(w io.Writer, r intake.Result) {
-	paint := painter(c.colorOn(c.stdout))
+	paint, file := painter(c.colorOn(c.stdout)), ""
 	for _, l := range r.Lines {
+		if l.File != file {
+			file = l.File
+			fmt.Fprintln(w, paint(styleDim, file))
+		}
 		fmt.Fprintf(w, "%s %s\n", paint(styleDim, fmt.Sprintf("%4d", l.Number)), clip(l.Text, 100))
 		if l.Err != nil {
 			fmt.Fprintf(w, "     %s\n", paint(styleBad, l.Err.String()))
@@ -125,7 +231,7 @@ apply; --print writes the definitions instead, to be kept and applied as a file.
 			if args[0] != "crontab" && args[0] != "k8s" {
 				return belfry.InvalidField("KIND", args[0], "is not something to make schedules of", "crontab or k8s; for monitors: belfry import gatus|uptime-kuma FILE")
 			}
-			return c.imported(ctx, s, args[0], args[1], f)
+			return c.imported(ctx, s, args[0], args[1:], f)
 		}),
 	}
 	f.add(cmd.Flags())
@@ -140,11 +246,11 @@ func (f *importFlags) addPlan(fs *pflag.FlagSet) {
 }
 
 // imported carries a file over, or shows what that would do.
-func (c *cli) imported(ctx context.Context, s *conn, kind, path string, f importFlags) error {
+func (c *cli) imported(ctx context.Context, s *conn, kind string, paths []string, f importFlags) error {
 	if _, err := s.one(); err != nil {
 		return err
 	}
-	r, err := c.readIntake(kind, path, f.options())
+	r, err := c.readIntake(kind, paths, f.intakeFlags)
 	if err != nil {
 		return err
 	}
@@ -161,7 +267,7 @@ func (c *cli) importCmd() *cobra.Command {
 		c.importVerb("crontab", "Make tasks and schedules of a crontab", "  crontab -l | belfry import crontab - --print > belfry.yaml"),
 		c.importVerb("k8s", "Make tasks and schedules of CronJobs of Kubernetes", "  kubectl get cronjob -o yaml | belfry import k8s - --dry-run"),
 		c.importVerb("gatus", "Make monitors, channels, alert rules and windows of a configuration of Gatus", `  belfry import gatus config.yaml --check
-  belfry import gatus config.yaml --print > belfry.yaml`),
+  belfry import gatus config/ --env-file gatus.env --print > belfry.yaml`),
 		c.importVerb("uptime-kuma", "Make monitors, channels and alert rules of a backup of Uptime Kuma", `  belfry import uptime-kuma backup.json --check
   belfry import uptime-kuma backup.json --dry-run`))
 }
@@ -175,17 +281,26 @@ out. The plan is shown first, as by apply; --check says what each entry means an
 becomes, without any server; --print writes the definitions, to be kept and
 applied as a file. A FILE of - is standard input.`,
 	}
+	if kind == "gatus" {
+		cmd.Use, cmd.Args = kind+" FILE...", cobra.MinimumNArgs(1)
+		cmd.Long += ` Several files, and folders of
+them, are one configuration, as there. Variables such as ${TOKEN} have the values of
+the environment, and of --env-file. An endpoint whose variable has none is left out.`
+	}
 	connected := c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, args []string) error {
-		return c.imported(ctx, s, kind, args[0], f)
+		return c.imported(ctx, s, kind, args, f)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.check {
-			return c.checkIntake(kind, args[0], f.options())
+			return c.checkIntake(kind, args, f.intakeFlags)
 		}
 		return connected(cmd, args)
 	}
 	fs := cmd.Flags()
 	f.addFor(kind, fs)
+	if kind == "gatus" {
+		fs.StringVar(&f.envFile, "env-file", "", "file of lines such as TOKEN=secret, for variables; default: the environment alone")
+	}
 	f.addPlan(fs)
 	fs.BoolVar(&f.check, "check", false, "say what each entry means and what is wrong with it, and do nothing; exit 2 when one cannot be carried over")
 	return cmd
@@ -208,11 +323,15 @@ func (f *intakeFlags) addFor(kind string, fs *pflag.FlagSet) {
 // tellIntake says on stderr what was not carried over as it was.
 func (c *cli) tellIntake(r intake.Result) {
 	for _, l := range r.Lines {
+		where := fmt.Sprintf("line %d", l.Number)
+		if l.File != "" {
+			where = l.File + ", " + where
+		}
 		if l.Err != nil {
-			fmt.Fprintf(c.stderr, "line %d left out: %s\n", l.Number, l.Err)
+			fmt.Fprintf(c.stderr, "%s left out: %s\n", where, l.Err)
 		}
 		if len(l.Notes) > 0 {
-			fmt.Fprintf(c.stderr, "line %d: %s\n", l.Number, strings.Join(l.Notes, "; "))
+			fmt.Fprintf(c.stderr, "%s: %s\n", where, strings.Join(l.Notes, "; "))
 		}
 	}
 	for _, n := range r.Notes {
