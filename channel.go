@@ -166,7 +166,7 @@ func (c Channel) WithDefaults() Channel {
 
 // Redacted is the channel as it is shown: without its secrets.
 func (c Channel) Redacted() Channel {
-	return c.mapSecrets(func(_ string, s Secret) Secret { return s.redacted() })
+	return c.MapSecrets(func(_ string, s Secret) Secret { return s.redacted() })
 }
 
 // KeepSecrets puts back the secrets of old where a channel that was shown is
@@ -178,11 +178,11 @@ func (c Channel) KeepSecrets(old Channel) Channel {
 		return c
 	}
 	kept := map[string]Secret{}
-	old.mapSecrets(func(path string, s Secret) Secret {
+	old.MapSecrets(func(path string, s Secret) Secret {
 		kept[path] = s
 		return s
 	})
-	return c.mapSecrets(func(path string, s Secret) Secret {
+	return c.MapSecrets(func(path string, s Secret) Secret {
 		if before, is := kept[path]; is {
 			return s.kept(before)
 		}
@@ -223,7 +223,7 @@ func hostOf(text Secret) string {
 // say that a secret is to stay as it is.
 func (c Channel) CheckSecrets() error {
 	var p problems
-	c.mapSecrets(func(path string, s Secret) Secret {
+	c.MapSecrets(func(path string, s Secret) Secret {
 		if s == Redacted {
 			p.add(path, string(s), "stands for a secret that is kept, and none is", "write the secret itself; one is kept only while the channel goes to the same place")
 		}
@@ -232,9 +232,9 @@ func (c Channel) CheckSecrets() error {
 	return p.err(fmt.Sprintf("channel %q", c.Name))
 }
 
-// mapSecrets is a copy of the channel with every secret replaced by what f
+// MapSecrets is a copy of the channel with every secret replaced by what f
 // answers. It is the one place that knows where they are.
-func (c Channel) mapSecrets(f func(path string, s Secret) Secret) Channel {
+func (c Channel) MapSecrets(f func(path string, s Secret) Secret) Channel {
 	c.Webhook = defaulted(c.Webhook, func(w WebhookChannel) WebhookChannel {
 		w.URL, w.Secret = f("webhook.url", w.URL), f("webhook.secret", w.Secret)
 		w.Headers = maps.Clone(w.Headers)

@@ -16,17 +16,28 @@ func (s Secret) redacted() Secret {
 	return Redacted
 }
 
-// Redacted is the task as it is shown: without its secrets.
-func (t Task) Redacted() Task {
+// MapSecrets is a copy of the task with every secret replaced by what f answers.
+func (t Task) MapSecrets(f func(path string, s Secret) Secret) Task {
 	if t.HTTP == nil || t.HTTP.Auth == nil {
 		return t
 	}
 	h := *t.HTTP
 	a := *h.Auth
-	a.Password, a.Bearer, a.Key = a.Password.redacted(), a.Bearer.redacted(), a.Key.redacted()
+	a.Password, a.Bearer, a.Key = f("http.auth.password", a.Password), f("http.auth.bearer", a.Bearer), f("http.auth.key", a.Key)
 	h.Auth = &a
 	t.HTTP = &h
 	return t
+}
+
+// MapSecrets is a copy of the monitor with every secret replaced by what f answers.
+func (m Monitor) MapSecrets(f func(path string, s Secret) Secret) Monitor {
+	m.Check = m.Check.MapSecrets(func(path string, s Secret) Secret { return f("check."+path, s) })
+	return m
+}
+
+// Redacted is the task as it is shown: without its secrets.
+func (t Task) Redacted() Task {
+	return t.MapSecrets(func(_ string, s Secret) Secret { return s.redacted() })
 }
 
 // KeepSecrets puts back the secrets of old where a task that was shown is

@@ -36,6 +36,12 @@ func own[T any](shared T) (mine T) {
 
 // decode answers what text, the document of key, decodes to.
 func (d *docs[K, T]) decode(key K, text string) (T, error) {
+	return d.decodeWith(key, text, func(v T) (T, bool) { return v, true })
+}
+
+// decodeWith is decode, and finishes what was decoded. What could not be finished
+// is not remembered.
+func (d *docs[K, T]) decodeWith(key K, text string, finish func(T) (T, bool)) (T, error) {
 	d.mu.RLock()
 	known, ok := d.known[key]
 	d.mu.RUnlock()
@@ -45,6 +51,10 @@ func (d *docs[K, T]) decode(key K, text string) (T, error) {
 	fresh := doc[T]{text: text}
 	if err := json.Unmarshal([]byte(text), &fresh.value); err != nil {
 		return fresh.value, err
+	}
+	var whole bool
+	if fresh.value, whole = finish(fresh.value); !whole {
+		return fresh.value, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,6 +25,10 @@ type docKind[T document] struct {
 	// keep puts back the secrets of the old one where the new one has none of
 	// its own.
 	keep func(fresh, old T) T
+	// sealed is the document as it lies in the database, and opened undoes that.
+	// Both are nil where there is no secret.
+	sealed func(*Store, T) (T, error)
+	opened func(*Store, T) T
 	// shown is the document as the audit may show it.
 	shown func(T) T
 	// check refuses one that names what is not there, free one that others name.
@@ -53,6 +57,13 @@ var channels = docKind[belfry.Channel]{
 	},
 	defaults: belfry.Channel.WithDefaults, validate: belfry.Channel.Validate,
 	keep: belfry.Channel.KeepSecrets, shown: belfry.Channel.Redacted,
+	sealed: func(s *Store, d belfry.Channel) (belfry.Channel, error) {
+		return sealIn(s, purposeOf("channel", d.Namespace, d.Name), d)
+	},
+	opened: func(s *Store, d belfry.Channel) belfry.Channel {
+		d, _ = openIn(s, purposeOf("channel", d.Namespace, d.Name), d)
+		return d
+	},
 	check: func(_ *change, d belfry.Channel) error { return d.CheckSecrets() }, free: freeChannel,
 }
 
@@ -114,6 +125,24 @@ func (k docKind[T]) read(ctx context.Context, tx Tx, namespace, name, lock strin
 	return d, err
 }
 
+// open is the document with its secrets. As it is read it has them sealed.
+func (k docKind[T]) open(s *Store, d T) T {
+	if k.opened == nil {
+		return d
+	}
+	return k.opened(s, d)
+}
+
+// doc is the document as it lies in the database.
+func (k docKind[T]) doc(s *Store, d T) (doc string, err error) {
+	if k.sealed != nil {
+		if d, err = k.sealed(s, d); err != nil {
+			return "", err
+		}
+	}
+	return text(k.written(d)), nil
+}
+
 // all reads those of a namespace, by name.
 func (k docKind[T]) all(ctx context.Context, tx Tx, namespace string) ([]T, error) {
 	w := &where{}
@@ -136,6 +165,7 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 		return d, old, err
 	}
 	if !isNew {
+		old = k.open(c.s, old)
 		d = k.keep(d, old)
 		h = k.head(&d)
 	}
@@ -164,10 +194,14 @@ func (k docKind[T]) save(c *change, d T) (saved, old T, err error) {
 	}
 	o := k.head(&old)
 	*h.id, *h.generation, *h.createdAt, *h.updatedAt = *o.id, *o.generation+1, *o.createdAt, c.now
+	doc, err := k.doc(c.s, d)
+	if err != nil {
+		return d, old, err
+	}
 	if _, err := c.tx.Exec(c.ctx, `
 		update belfry.documents
 		set generation = $2, doc = $3, updated_at = $4
-		where id = $1`, *h.id, *h.generation, text(k.written(d)), micros(c.now)); err != nil {
+		where id = $1`, *h.id, *h.generation, doc, micros(c.now)); err != nil {
 		return d, old, err
 	}
 	return d, old, c.audit("update", k.noun, *h.namespace, *h.name, "", k.shown(old), k.shown(d))
@@ -180,10 +214,14 @@ func (k docKind[T]) insert(c *change, d T) (T, error) {
 	}
 	h := k.head(&d)
 	*h.id, *h.generation, *h.createdAt, *h.updatedAt = ids[0], 1, c.now, c.now
+	doc, err := k.doc(c.s, d)
+	if err != nil {
+		return d, err
+	}
 	n, err := c.tx.Exec(c.ctx, `
 		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
 		values ($1, $2, $3, $4, 1, $5, $6, $6)
-		on conflict (noun, namespace, name) do nothing`, *h.id, k.noun, *h.namespace, *h.name, text(k.written(d)), micros(c.now))
+		on conflict (noun, namespace, name) do nothing`, *h.id, k.noun, *h.namespace, *h.name, doc, micros(c.now))
 	if err != nil {
 		return d, err
 	}
@@ -364,7 +402,8 @@ func (s *Store) Channel(ctx context.Context, namespace, name string) (belfry.Cha
 
 // ChannelSecrets is one channel with its secrets, for who sends through it.
 func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (belfry.Channel, error) {
-	return readDoc(ctx, s, channels, namespace, name)
+	d, err := readDoc(ctx, s, channels, namespace, name)
+	return channels.open(s, d), err
 }
 
 // Channels lists channels by name, without their secrets.

@@ -33,7 +33,9 @@ func (s *Store) scanMonitor(rows Rows) (m monitorRow, err error) {
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &m.scheduleID, &m.beatKey, scanDoc{&m.state}, &created, &updated, &m.nextAt, &m.againAt); err != nil {
 		return m, err
 	}
-	m.Monitor, err = s.monitorDocs.decode(id, doc)
+	m.Monitor, err = s.monitorDocs.decodeWith(id, doc, func(m belfry.Monitor) (belfry.Monitor, bool) {
+		return openIn(s, purposeOf("monitor", namespace, name), m)
+	})
 	m.ID, m.Namespace, m.Name, m.Generation = id, namespace, name, generation
 	m.CreatedAt, m.UpdatedAt = instant(created), instant(updated)
 	return m, err
@@ -130,10 +132,14 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 		return row, err
 	}
 	j := belfry.Enroll(m, env, c.now)
+	doc, err := c.s.sealedMonitor(m)
+	if err != nil {
+		return row, err
+	}
 	n, err := c.tx.Exec(c.ctx, `
 		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, status, state, wake_at, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), $9, $10, $11, $12, $12)
-		on conflict (namespace, name) do nothing`, m.ID, m.Namespace, m.Name, string(m.Kind()), joinTags(m.Tags), monitorDoc(m), row.scheduleID, row.beatKey,
+		on conflict (namespace, name) do nothing`, m.ID, m.Namespace, m.Name, string(m.Kind()), joinTags(m.Tags), doc, row.scheduleID, row.beatKey,
 		string(j.State.Status()), text(j.State), micros(j.WakeAt), micros(c.now))
 	if err != nil {
 		return row, err
@@ -236,10 +242,14 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 	row = old
 	m.ID, m.Generation, m.CreatedAt, m.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
 	row.Monitor = m
+	doc, err := c.s.sealedMonitor(m)
+	if err != nil {
+		return row, old, err
+	}
 	if _, err := c.tx.Exec(c.ctx, `
 		update belfry.monitors
 		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6
-		where id = $1`, m.ID, string(m.Kind()), joinTags(m.Tags), m.Generation, monitorDoc(m), micros(c.now)); err != nil {
+		where id = $1`, m.ID, string(m.Kind()), joinTags(m.Tags), m.Generation, doc, micros(c.now)); err != nil {
 		return row, old, err
 	}
 	env, err := c.surroundings(row)

@@ -76,6 +76,7 @@ func (c *change) takeChannel(name taskName, publicURL string) ([]belfry.TakenAle
 	if !found {
 		return nil, c.withoutChannel(name)
 	}
+	channel = channels.open(c.s, channel)
 	type pending struct {
 		belfry.Alert
 		taken, monitor int64

@@ -78,6 +78,7 @@ func planDocs[T document](p *planner, k docKind[T], list string, ds []T, there m
 		h := k.head(&d)
 		key := taskName{*h.namespace, *h.name}
 		old, exists := there[key]
+		old = k.open(p.s, old)
 		fresh, hidden := compared(p.o, d, k.shown)
 		if exists {
 			fresh = k.keep(fresh, old)

@@ -189,6 +189,10 @@ func (s *Store) RotateSecrets(ctx context.Context) (out belfry.ResealedSecrets, 
 			}
 		}
 	}
+	docs, err := s.resealDocs(ctx, out.Key)
+	if out.Sealed += docs; err != nil {
+		return out, err
+	}
 	if err := s.write(ctx, "rotate secrets", func(c *change) error {
 		return c.audit("rotate", "secret", "", "", fmt.Sprintf("%d sealed with key %s", out.Sealed, out.Key), nil, nil)
 	}); err != nil {

@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/belfry-run/belfry"
 )
 
@@ -162,12 +164,13 @@ type Store struct {
 	sessionDocs docs[string, belfry.WorkerInfo]
 	monitorDocs docs[int64, belfry.Monitor]
 	windowPlans windowPlans
+	unopened    rate.Sometimes // tells of secrets that cannot be opened
 }
 
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
-	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), zones: newZones(), water: newLowWater(), gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
+	s := &Store{db: db, far: far, sql: db.Dialect(), opt: o.WithDefaults(), hub: newHub(), judged: newJudged(), plans: newPlans(), zones: newZones(), water: newLowWater(), unopened: rate.Sometimes{Interval: time.Minute}, gather: newGathering(far), rows: make(rowPool, spareRows), lanes: lanes{mixed: map[waterKey]*mixture{}}}
 	s.hearing.since = s.processNow()
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s

@@ -21,7 +21,9 @@ func (s *Store) scanTask(rows Rows) (t belfry.Task, err error) {
 	if err = rows.Scan(&id, &namespace, &name, &generation, &doc, &created, &updated); err != nil {
 		return t, err
 	}
-	t, err = s.taskDocs.decode(id, doc)
+	t, err = s.taskDocs.decodeWith(id, doc, func(t belfry.Task) (belfry.Task, bool) {
+		return openIn(s, purposeOf("task", namespace, name), t)
+	})
 	t.ID, t.Namespace, t.Name, t.Generation = id, namespace, name, generation
 	t.CreatedAt, t.UpdatedAt = instant(created), instant(updated)
 	return t, err
@@ -172,11 +174,15 @@ func (c *change) insertTask(t belfry.Task, note string) (belfry.Task, error) {
 		return t, err
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = ids[0], 1, c.now, c.now
+	doc, err := c.s.sealedTask(t)
+	if err != nil {
+		return t, err
+	}
 	n, err := c.tx.Exec(c.ctx, `
 		insert into belfry.tasks (id, namespace, name, kind, queue, tags, artifact, generation, doc, created_at, updated_at, demand)
 		values ($1, $2, $3, $4, $5, $6, $9, 1, $7, $8, $8, $10)
 		on conflict (namespace, name) do nothing`,
-		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand)
+		t.ID, t.Namespace, t.Name, string(t.Kind), t.Queue, joinTags(t.Tags), doc, micros(c.now), artifactOf(t), demand)
 	if err != nil {
 		return t, err
 	}
@@ -248,10 +254,14 @@ func (c *change) updateTask(t belfry.Task) (belfry.Task, error) {
 		return t, err
 	}
 	t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.now
+	doc, err := c.s.sealedTask(t)
+	if err != nil {
+		return t, err
+	}
 	if _, err := c.tx.Exec(c.ctx, `
 		update belfry.tasks
 		set kind = $2, queue = $3, tags = $4, artifact = $7, generation = generation + 1, doc = $5, updated_at = $6, demand = $8
-		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), taskDoc(t), micros(c.now), artifactOf(t), demand); err != nil {
+		where id = $1`, t.ID, string(t.Kind), t.Queue, joinTags(t.Tags), doc, micros(c.now), artifactOf(t), demand); err != nil {
 		return t, err
 	}
 	another := artifactOf(old) != artifactOf(t)

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/store"
+)
+
+// secretAuth has every secret of a check.
+func secretAuth(n string) *belfry.HTTPAuth {
+	return &belfry.HTTPAuth{User: "u", Password: belfry.Secret("needle-password-" + n)}
+}
+
+func secretCheck(n string) belfry.Task {
+	return belfry.Task{Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: "https://example.com", Auth: secretAuth(n)}}
+}
+
+func secretChannel(n string) belfry.Channel {
+	return belfry.Channel{Name: "c", Webhook: &belfry.WebhookChannel{URL: belfry.Secret("https://hooks.example/needle-url-" + n), Secret: belfry.Secret("needle-key-" + n),
+		Headers: map[string]belfry.Secret{"X-Key": belfry.Secret("needle-header-" + n)}}}
+}
+
+// KeepNeedles writes secrets by every way there is. All of them hold the word
+// needle, which must not be found in the database.
+func KeepNeedles(t *testing.T, st *store.Store) {
+	t.Helper()
+	ctx := context.Background()
+	ok := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []string{"1", "2"} { // created, and replaced
+		m := belfry.Monitor{Name: "m", Check: secretCheck(n)}
+		task := secretCheck(n)
+		task.Name = "t"
+		if n == "1" {
+			ok(st.CreateMonitor(ctx, m))
+			ok(st.CreateTask(ctx, task))
+		} else {
+			ok(st.UpdateMonitor(ctx, m))
+			ok(st.UpdateTask(ctx, task))
+		}
+		ok(st.SaveChannel(ctx, secretChannel(n)))
+		m.Name, task.Name = "applied", "applied-task"
+		c := secretChannel(n)
+		c.Name = "applied"
+		ok(st.Apply(ctx, belfry.Manifest{Monitors: []belfry.Monitor{m}, Tasks: []belfry.Task{task}, Channels: []belfry.Channel{c}}, belfry.ApplyOptions{}))
+	}
+	key := belfry.Task{Name: "key", Kind: belfry.KindHTTP, HTTP: &belfry.HTTP{URL: "https://example.com", Auth: &belfry.HTTPAuth{Bearer: "needle-bearer"}}}
+	ok(st.CreateTask(ctx, key))
+	ok(st.SaveChannel(ctx, belfry.Channel{Name: "slack", Slack: &belfry.SlackChannel{URL: "https://hooks.slack.example/needle-slack"}}))
+	ok(st.SetSecret(ctx, "default", "s", "needle-secret"))
+	ok(st.Enqueue(ctx, []belfry.NewJob{{Task: "t"}, {Task: "applied-task"}}))
+	ok(st.RotateSecrets(ctx))
+	ok(nil, st.DeleteMonitor(ctx, "default", "applied"))
+}
+
+func init() {
+	add("secrets of checks and channels are sealed, and reach those who use them alone", func(b *bench) {
+		KeepNeedles(b.T, b.st)
+		opened := func(n string) {
+			b.Helper()
+			c := must(b.st.ChannelSecrets(b.ctx, "default", "c"))(b)
+			want(b, "secrets of a channel", fmt.Sprintf("%q %q %q", string(c.Webhook.URL), string(c.Webhook.Secret), string(c.Webhook.Headers["X-Key"])),
+				`"https://hooks.example/needle-url-`+n+`" "needle-key-`+n+`" "needle-header-`+n+`"`)
+		}
+		opened("2")
+		s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: "w", Kinds: []belfry.Kind{belfry.KindHTTP}, Queues: map[string]int{"default": 5}}))(b)
+		jobs := must(b.st.Claim(b.ctx, belfry.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b).Jobs
+		want(b, "jobs", len(jobs), 2)
+		for _, j := range jobs {
+			want(b, "password that the worker gets", string(j.Task.HTTP.Auth.Password), "needle-password-2")
+		}
+		want(b, "password that is shown", must(b.st.Task(b.ctx, "default", "t"))(b).HTTP.Auth.Password, belfry.Redacted)
+
+		plan := func(n string, compare bool) []string {
+			b.Helper()
+			task := secretCheck(n)
+			task.Name = "t"
+			out := must(b.st.Apply(b.ctx, belfry.Manifest{Tasks: []belfry.Task{task}, Channels: []belfry.Channel{secretChannel(n)}, Monitors: []belfry.Monitor{{Name: "m", Check: secretCheck(n)}}},
+				belfry.ApplyOptions{DryRun: true, CompareSecrets: compare}))(b)
+			var actions []string
+			for _, ch := range out.Changes {
+				actions = append(actions, string(ch.Action))
+			}
+			slices.Sort(actions)
+			return actions
+		}
+		want(b, "plan of the same", fmt.Sprint(plan("2", true)), "[keep keep keep]")
+		want(b, "plan of others", fmt.Sprint(plan("3", true)), "[update update update]")
+
+		shown := must(b.st.Channel(b.ctx, "default", "c"))(b)
+		shown.Description = "edited"
+		must(b.st.SaveChannel(b.ctx, shown))(b)
+		opened("2")
+		opened("2")
+	})
+}
