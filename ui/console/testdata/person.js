@@ -30,7 +30,8 @@
   const under = rows[Math.floor(rows.length / 2)] ?? all('h2, dt, p').find(shown);
   under?.scrollIntoView({block: 'center', behavior: 'instant'});
   const place = under?.getBoundingClientRect();
-  const said = () => under.cells?.[0]?.innerText.replace(/(now|(in )?\d+ (s|min|h)( ago)?)/g, '').trim();
+  // A row with a name of its own may change what it says, such as an incident that ends; one without may not become another.
+  const said = () => under.id || under.dataset.key || under.cells?.[0]?.innerText.replace(/(now|(in )?\d+ (s|min|h)( ago)?)/g, '').trim();
   const text = under && said();
 
   const faults = new Set();
