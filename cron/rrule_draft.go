@@ -188,8 +188,6 @@ func (d *draft) lawful(given bool) error {
 		return d.parts["BYDAY"].wrong("must not number its weekdays beside BYWEEKNO", "")
 	case d.setpos != nil && !d.anyBy():
 		return d.parts["BYSETPOS"].wrong("must stand with another BY part", "")
-	case d.date && (d.hours|d.minutes|d.seconds) != 0:
-		return d.parts["FREQ"].wrong("must not have BYHOUR, BYMINUTE or BYSECOND when DTSTART is a DATE", "give DTSTART a time")
 	case !given && d.needsStart() != "":
 		return d.parts["FREQ"].wrong("needs a DTSTART: "+d.needsStart(), "add a line like DTSTART;TZID=Europe/Sofia:20270301T090000 (section 3.8.2.4)")
 	}
@@ -340,6 +338,9 @@ func (b *recurrence) rrule(p property) error {
 	d := draft{rule: &rule{start: begin.wall, last: none, until: none, wkst: 1, steps: b.search}, parts: parts, date: begin.date}
 	if err := d.read(b); err != nil {
 		return err
+	}
+	if d.date { // section 3.3.10: they "MUST be ignored" then
+		d.hours, d.minutes, d.seconds = 0, 0, 0
 	}
 	if err := d.lawful(given); err != nil {
 		return err

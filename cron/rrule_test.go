@@ -251,7 +251,6 @@ func TestRRuleErrors(t *testing.T) {
 		{start + "FREQ=SECONDLY;INTERVAL=2;BYSECOND=1", "RRULE", "never occurs"},
 		{start + "FREQ=DAILY;COUNT=1\nEXDATE:20260101T090000Z", "RRULE", "EXDATE leave nothing"},
 		{start + "FREQ=SECONDLY;INTERVAL=49999;BYMINUTE=0;BYSECOND=0;COUNT=100000", "COUNT", "takes too long"},
-		{"DTSTART;VALUE=DATE:20260101\nRRULE:FREQ=DAILY;BYHOUR=9", "FREQ", "when DTSTART is a DATE"},
 		{"DTSTART:20260101T090000Z\nDTSTART:20260102T090000Z\nRRULE:FREQ=DAILY", "DTSTART", "comes twice"},
 		{"DTSTART:20260230T090000Z\nRRULE:FREQ=DAILY", "DTSTART", "is not a date"},
 		{"DTSTART;TZID=Europe/Sofa:20260101T090000\nRRULE:FREQ=DAILY", "DTSTART TZID", `did you mean "Europe/Sofia"?`},
@@ -287,6 +286,24 @@ func TestRRuleExplain(t *testing.T) {
 	} {
 		if got := parseRule(t, text, Options{}).Explain(); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// libical's tests have the first of these: RFC 5545 section 3.3.10 ignores parts of the day beside a DATE.
+func TestPartsOfTheDayAreIgnoredBesideADate(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []string{
+		"DTSTART;VALUE=DATE:19970902\nRRULE:FREQ=DAILY;BYMINUTE=1,2,3,4;INTERVAL=2;COUNT=3",
+		"DTSTART;VALUE=DATE:19970902\nRRULE:FREQ=DAILY;BYHOUR=9;BYSECOND=30;INTERVAL=2;COUNT=3",
+	} {
+		r, err := ParseRRule(rule, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := show(Upcoming(r, at(t, "UTC", "1997-01-01 00:00"), 5), "01-02 15:04:05")
+		if want := "09-02 00:00:00, 09-04 00:00:00, 09-06 00:00:00"; got != want {
+			t.Errorf("%s: got %s, want %s", rule, got, want)
 		}
 	}
 }

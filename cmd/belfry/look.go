@@ -120,6 +120,12 @@ func (c *cli) scheduleExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			missing := ""
+			if !q.At.IsZero() {
+				if q.At, missing = afterGap(q.At, f.at); missing != "" {
+					fmt.Fprintln(c.stderr, missing)
+				}
+			}
 			l, err := s.Look(ctx, q)
 			if err != nil {
 				return err
@@ -130,6 +136,32 @@ func (c *cli) scheduleExplain() *cobra.Command {
 	cmd.Flags().StringVar(&f.at, "at", "", "is this one of its times, and why or why not")
 	cmd.Flags().StringVar(&f.zone, "zone", "", "time zone of a RULE; default: UTC")
 	return cmd
+}
+
+// afterGap is the first instant after the gap that a time of day lies in which no clock showed, and what to say of it.
+func afterGap(at time.Time, asked string) (time.Time, string) {
+	if at.Location() == time.UTC {
+		return at, ""
+	}
+	shown := false
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if wall, err := time.Parse(layout, asked); err == nil {
+			shown = wall.Format("2006-01-02 15:04:05") == at.Format("2006-01-02 15:04:05")
+			break
+		} else if layout == "2006-01-02" {
+			return at, "" // it has an offset
+		}
+	}
+	if shown {
+		return at, ""
+	}
+	from, to := at.ZoneBounds()
+	first := from
+	if !to.IsZero() && to.Sub(at) < at.Sub(from) {
+		first = to // Go reads such a time with the offset of either side
+	}
+	return first, fmt.Sprintf("%s does not exist in %s: the clock goes forward over it. What follows is about %s, the first instant after that.",
+		asked, at.Location(), first.Format("2006-01-02 15:04:05 MST"))
 }
 
 func (c *cli) drawExplained(w io.Writer, l belfry.Look) {
