@@ -162,7 +162,7 @@ type Overview struct {
 
 	ScheduleLag Duration      `json:"schedule_lag" doc:"How long the most overdue schedule waits to be fired"`
 	Next        []Next        `json:"next" doc:"Schedules that are due next"`
-	Ahead       Forecast      `json:"ahead" doc:"What starts in the next 24 hours, by hour in UTC"`
+	Ahead       Forecast      `json:"ahead" doc:"What starts in the next 24 hours but for checks of monitors, by hour in UTC"`
 	Incidents   []Incident    `json:"incidents" doc:"Outages that are not over, newest first"`
 	Workers     []WorkerState `json:"workers" doc:"Living sessions, newest first; at most 100"`
 }

@@ -75,6 +75,7 @@ type Ahead struct {
 	// Of a forecast:
 	Zone   string // whose hours to count in; default: UTC
 	ByHour bool   // leave out minutes, but for the busiest
+	Checks bool   // count checks of monitors too
 }
 
 // Limits of looking ahead.

@@ -101,12 +101,15 @@ func (c *Client) Upcoming(ctx context.Context, a belfry.Ahead) ([]belfry.Coming,
 
 // Forecast implements [Lookout]. The limit does not count for it.
 func (c *Client) Forecast(ctx context.Context, a belfry.Ahead) (belfry.Forecast, error) {
-	by := ""
+	by, checks := "", ""
 	if a.ByHour {
 		by = "hour"
 	}
+	if a.Checks {
+		checks = "true"
+	}
 	return get[belfry.Forecast](ctx, c, "/v1/forecast", words(
-		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "zone", a.Zone, "by", by))
+		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "zone", a.Zone, "by", by, "checks", checks))
 }
 
 // Next is up to n nominal times of a schedule after from, and what becomes of

@@ -74,6 +74,7 @@ func (s *Server) lookRoutes() {
 		Within    string    `query:"within" doc:"Length of the span, such as 24h or 7d; default: 24h; at most 31d"`
 		Zone      string    `query:"zone" doc:"Whose hours to count in, such as Europe/Sofia; default: UTC"`
 		By        string    `query:"by" enum:"minute,hour" doc:"hour leaves out minutes, but for the busiest; default: minute"`
+		Checks    bool      `query:"checks" doc:"Count checks of monitors too"`
 	}
 	serve(s, endpoint{
 		id: "schedule-forecast", method: http.MethodGet, path: "/v1/forecast", scope: belfry.ScopeRead,
@@ -85,7 +86,7 @@ func (s *Server) lookRoutes() {
 		if err != nil {
 			return belfry.Forecast{}, err
 		}
-		a.Zone, a.ByHour = in.Zone, in.By == "hour"
+		a.Zone, a.ByHour, a.Checks = in.Zone, in.By == "hour", in.Checks
 		f, err := s.service.Forecast(ctx, a)
 		return fullForecast(f), err
 	})

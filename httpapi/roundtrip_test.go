@@ -161,9 +161,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, ahead) }},
 		{[]any{"Upcoming", belfry.Ahead{Namespace: "default"}}, filled[[]belfry.Coming](),
 			func(ctx context.Context) (any, error) { return c.Upcoming(ctx, belfry.Ahead{}) }},
-		{[]any{"Forecast", belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true}}, filled[belfry.Forecast](),
+		{[]any{"Forecast", belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Zone: "Asia/Kolkata", ByHour: true, Checks: true}}, filled[belfry.Forecast](),
 			func(ctx context.Context) (any, error) {
-				return c.Forecast(ctx, belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5, Zone: "Asia/Kolkata", ByHour: true})
+				return c.Forecast(ctx, belfry.Ahead{Namespace: "ns", From: at, Within: 7 * 24 * time.Hour, Limit: 5, Zone: "Asia/Kolkata", ByHour: true, Checks: true})
 			}},
 		{[]any{"Enqueue", filled[[]belfry.NewJob]()}, filled[[]belfry.Enqueued](),
 			func(ctx context.Context) (any, error) { return c.Enqueue(ctx, filled[[]belfry.NewJob]()) }},

@@ -18,7 +18,8 @@ const (
 )
 
 // Forecast counts the starts of each minute and hour within a span, jitter and
-// calendars included, so that people see where they collide. It looks at the
+// calendars included, so that people see where they collide. Checks of monitors,
+// which come all the time, count only if they are asked for. It looks at the
 // schedules that are due first. Those whose times are the same are worked out
 // once: most of a million are a few hundred rules.
 func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Forecast, err error) {
@@ -42,7 +43,7 @@ func (s *Store) forecast(ctx context.Context, tx Tx, a belfry.Ahead, rows int) (
 	if err != nil {
 		return out, err
 	}
-	due, behind, err := dueFirst(ctx, tx, a, rows, timedColumns, scanTimed)
+	due, behind, err := dueFirst(ctx, tx, a, a.Checks, rows, timedColumns, scanTimed)
 	if err != nil {
 		return out, err
 	}

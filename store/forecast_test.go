@@ -37,6 +37,18 @@ func TestAForecastOfPartOfTheSchedulesSaysHowFarItIsWhole(t *testing.T) {
 				t.Errorf("of %d rows: %+v", want.rows, f)
 			}
 		}
+		// Those of monitors are passed over, but not without end.
+		for i := range 11 {
+			if _, err := st.CreateMonitor(ctx, belfry.Monitor{Name: fmt.Sprint("m", i), Check: belfry.Task{TCP: &belfry.TCP{Address: "example.org:22"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f, err := st.ForecastOf(ctx, a, 1); err != nil || !f.Partial || f.Schedules != 0 || !f.Until.Before(day) {
+			t.Errorf("behind 11 monitors: %+v, %v", f, err)
+		}
+		if f, err := st.ForecastOf(ctx, a, 2); err != nil || !f.Partial || f.Schedules != 2 || !f.Until.Equal(day.Add(3*time.Hour)) {
+			t.Errorf("behind 11 monitors, of 2 rows: %+v, %v", f, err)
+		}
 		// One that starts each second is too much by itself.
 		_, err := st.CreateSchedule(ctx, belfry.Schedule{Name: "seconds", Task: "t", Start: day, Rules: []belfry.Rule{{Cron: "* * * * * *"}}})
 		if err != nil {

@@ -99,7 +99,7 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 	err = s.db.Read(ctx, func(tx Tx) error {
 		most := max(maxUpcoming, a.Limit)
 		for rows := min(a.Limit+lookFirst, most); ; rows = most {
-			due, behind, err := dueFirst(ctx, tx, a, rows, scheduleColumns, scanSchedule)
+			due, behind, err := dueFirst(ctx, tx, a, true, rows, scheduleColumns, scanSchedule)
 			if err != nil {
 				return err
 			}
@@ -139,15 +139,30 @@ const (
 	maxForecast = 8_000
 )
 
+// checksPassed is how many schedules are read for each that is counted, where
+// those of monitors are left out.
+const checksPassed = 10
+
 // dueFirst reads those schedules of a namespace that are due within a span, of
 // the first n of all. What it answers besides is when those behind are due at
 // the earliest; zero: there are none. Those from the finish have no planned
-// times but the next.
-func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
+// times but the next. Without checks of monitors it passes over a bounded number
+// of those.
+func dueFirst[T any](ctx context.Context, tx Tx, a belfry.Ahead, checks bool, n int, columns string, scan func(Rows) (T, error)) (rows []T, behind time.Time, err error) {
 	w := &where{}
 	w.and("next_at > 0 and next_at <= ?", micros(a.From.Add(a.Within)))
-	soonest := ` from belfry.schedules where ` + w.sql() + ` order by next_at limit `
-	at, _, err := first(ctx, tx, scanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), w.args...)
+	all := ` from belfry.schedules where ` + w.sql() + ` order by next_at limit `
+	soonest, passed := all, 0
+	if !checks {
+		passed = n * checksPassed
+		w.conds = nil
+		w.notOwned("name")
+		soonest = ` from (select *` + all + strconv.Itoa(passed) + `) as passed where ` + w.sql() + ` order by next_at limit `
+	}
+	at, found, err := first(ctx, tx, scanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), w.args...)
+	if err == nil && !found && passed > 0 {
+		at, _, err = first(ctx, tx, scanInt, `select next_at`+all+`1 offset `+strconv.Itoa(passed), w.args[:1]...)
+	}
 	if err != nil {
 		return nil, behind, err
 	}

@@ -288,6 +288,7 @@ func (c *cli) scheduleUpcoming() *cobra.Command {
 func (c *cli) scheduleForecast() *cobra.Command {
 	var f aheadFlags
 	var top int
+	var checks bool
 	cmd := &cobra.Command{
 		Use: "forecast", Short: "Show how many runs start in each minute, where most collide first", Args: cobra.NoArgs,
 		RunE: c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
@@ -298,6 +299,7 @@ func (c *cli) scheduleForecast() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.Checks = checks
 			fc, err := s.Forecast(ctx, a)
 			if err != nil {
 				return err
@@ -307,6 +309,7 @@ func (c *cli) scheduleForecast() *cobra.Command {
 	}
 	f.add(cmd, "7d")
 	cmd.Flags().IntVar(&top, "top", 20, "show the so many busiest minutes")
+	cmd.Flags().BoolVar(&checks, "checks", false, "count checks of monitors too")
 	return cmd
 }
 

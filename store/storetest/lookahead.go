@@ -113,6 +113,25 @@ func init() {
 		want(b, "named", len(f.Loads[0].Schedules), 10)
 	})
 
+	add("a forecast counts checks of monitors only if it is asked to", func(b *bench) {
+		b.task("t")
+		b.schedule("tens", "t", cron("*/10 * * * *"))
+		for _, name := range []string{"a", "b"} {
+			must(b.st.CreateMonitor(b.ctx, belfry.Monitor{Name: name, Every: belfry.Duration(30 * time.Second), Check: belfry.Task{HTTP: &belfry.HTTP{URL: "https://example.org/"}}}))(b)
+		}
+		starts := func(a belfry.Ahead) (n int) {
+			a.Within = time.Hour
+			for _, h := range must(b.st.Forecast(b.ctx, a))(b).Hours {
+				n += h.Starts
+			}
+			return n
+		}
+		want(b, "without", starts(belfry.Ahead{}), 6)
+		want(b, "with", starts(belfry.Ahead{Checks: true}), 6+2*120)
+		ahead := must(b.st.Overview(b.ctx, "default"))(b).Ahead
+		want(b, "of the overview", fmt.Sprint(ahead.Schedules, ahead.Partial), "1 false")
+	})
+
 	add("a forecast by hour, in a zone, names those that start most often, and counts schedules of one rule as each", func(b *bench) {
 		b.task("t")
 		for i := range 12 {

@@ -22,6 +22,7 @@ const forecastWithin = 7 * 24 * time.Hour
 type forecastData struct {
 	Zone    string
 	ZoneErr error
+	Checks  bool // of monitors are counted
 	Total   int
 	Hours   heat
 	Top     []loadRow
@@ -41,7 +42,7 @@ type loadRow struct {
 type named struct{ Name, Link string }
 
 func forecastPage(p *page) error {
-	d := forecastData{Zone: strings.TrimSpace(p.Query("zone"))}
+	d := forecastData{Zone: strings.TrimSpace(p.Query("zone")), Checks: p.Query("checks") == "true"}
 	if d.Zone == "" {
 		d.Zone = "UTC"
 	}
@@ -50,7 +51,7 @@ func forecastPage(p *page) error {
 		d.ZoneErr = belfry.InvalidField("zone", d.Zone, "is not a time zone", "an IANA name such as Europe/Sofia")
 		zone = time.UTC
 	}
-	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true})
+	f, err := p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, From: p.Now, Within: forecastWithin, Zone: zone.String(), ByHour: true, Checks: d.Checks})
 	if err != nil {
 		return err
 	}
@@ -100,6 +101,9 @@ func usualOf(counts map[time.Time][24]int64) int64 {
 			}
 		}
 	}
+	if len(all) == 0 {
+		return 0
+	}
 	slices.Sort(all)
 	return all[len(all)/2] * 3 / 4
 }
@@ -122,7 +126,7 @@ func hourHeat(f belfry.Forecast, now time.Time, zone *time.Location) heat {
 		counts[key] = of
 		total, most = total+int64(l.Starts), max(most, of[at.Hour()])
 	}
-	if total == 0 {
+	if total == 0 && !f.Partial {
 		return h
 	}
 	usual := usualOf(counts)

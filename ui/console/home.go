@@ -24,10 +24,19 @@ func home(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.show("home", homeData{o})
+	d := homeData{o, p.Query("checks") == "true"}
+	if d.Checks {
+		if d.Ahead, err = p.api.Forecast(p.r.Context(), belfry.Ahead{Namespace: p.Namespace, Within: homeAhead, ByHour: true, Checks: true}); err != nil {
+			return err
+		}
+	}
+	return p.show("home", d)
 }
 
-type homeData struct{ belfry.Overview }
+type homeData struct {
+	belfry.Overview
+	Checks bool // of monitors are counted among what is ahead
+}
 
 // Fresh reports that nobody has done anything here yet.
 func (d homeData) Fresh() bool {

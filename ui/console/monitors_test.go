@@ -301,9 +301,12 @@ func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
 	check := must(s.CheckMonitor(t.Context(), "default", "api"))(s)
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{
-		"/jobs/" + numberText(check.ID): `href="/monitors/api"`,
-		"/forecast":                     `href="/monitors/api"`,
-		"/forecast?namespace=*":         `monitor api<`,
+		"/jobs/" + numberText(check.ID):     `href="/monitors/api"`,
+		"/forecast?checks=true":             `href="/monitors/api"`,
+		"/forecast?checks=true&namespace=*": `monitor api<`,
+		"/forecast":                         `Nothing is planned to start within a week.`,
+		"/?checks=true":                     `with checks of monitors.`,
+		"/":                                 `href="/?checks=true">Show checks of monitors</a>`,
 	} {
 		status, body := v.get(path)
 		if status != 200 || !strings.Contains(body, says) {
