@@ -303,7 +303,7 @@ func (p *past) upload(name string, size int) {
 	bytes := elf(strings.Repeat(name, size/len(name)))
 	_, err := p.st.CreateArtifact(p.ctx, belfry.Artifact{SHA256: digest(bytes), Size: int64(len(bytes))})
 	p.ok(err)
-	p.ok(p.bytes.Put(p.ctx, digest(bytes), int64(len(bytes)), strings.NewReader(string(bytes))))
+	p.ok(p.bytes.Put(p.ctx, "default/"+digest(bytes), int64(len(bytes)), strings.NewReader(string(bytes))))
 	_, err = p.st.ConfirmArtifact(p.ctx, "default", digest(bytes))
 	p.ok(err)
 	_, err = p.st.CreateTask(p.ctx, belfry.Task{Name: name, Queue: "programs", Retry: belfry.Retry{MaxAttempts: 1},
