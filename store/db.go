@@ -117,6 +117,8 @@ type Dialect interface {
 	// Among is In where it says nothing new, next to a join by that column, to
 	// a planner that may otherwise read the whole table.
 	Among(column string, n int) string
+	// Unhex is an expression for the bytes that a text names in hexadecimal digits.
+	Unhex(text string) string
 	// SkipLocked follows a select whose rows this transaction will change and
 	// that another transaction may be changing: "for update skip locked"
 	// where writers can meet, nothing where there is one writer.

@@ -15,7 +15,8 @@ type logRow struct {
 	Seq    int    `json:"seq"`
 	Stream string `json:"stream"`
 	At     int64  `json:"at"`
-	Text   string `json:"text"`
+	Size   int64  `json:"size"`
+	Body   string `json:"body"`
 }
 
 // piece is what a piece of log is known by.
@@ -42,7 +43,7 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 			}
 			seen[id] = true
 			clean, _ := belfry.CleanText(l.Text, belfry.MaxLogPiece)
-			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), clean})
+			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), micros(c.plausible(l.At)), int64(len(clean)), packLog(clean)})
 		}
 		if err := c.boundLogs(session, rows); err != nil {
 			return err
@@ -51,8 +52,8 @@ func (s *Store) Append(ctx context.Context, session string, ls []belfry.LogPiece
 		// answer, so looking before writing is enough to drop what comes twice.
 		from, args := s.sql.Table(2, "t", BatchOf(rows))
 		_, err := c.tx.Exec(c.ctx, `
-			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, text)
-			select t.job_id, t.lease, (select attempt + 1 from belfry.jobs where id = t.job_id), t.seq, t.stream, t.at, t.text
+			insert into belfry.logs (job_id, lease, attempt, seq, stream, at, size, body)
+			select t.job_id, t.lease, (select attempt + 1 from belfry.jobs where id = t.job_id), t.seq, t.stream, t.at, t.size, `+s.sql.Unhex("t.body")+`
 			from `+from+`
 			where (select session from belfry.live where id = t.job_id and number = t.lease) = $1
 			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq = t.seq)
@@ -97,9 +98,9 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f belfry.L
 			return err
 		}
 		lines, err := collect(ctx, tx, func(r Rows) (l belfry.LogLine, err error) {
-			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, &l.Text)
+			return l, r.Scan(&l.JobID, &l.Lease, &l.Attempt, &l.Seq, &l.Stream, scanTime{&l.At}, scanLog{&l.Text})
 		}, `
-			select job_id, lease, attempt, seq, stream, at, text
+			select job_id, lease, attempt, seq, stream, at, body
 			from belfry.logs
 			where `+w.sql()+`
 			order by lease, seq

@@ -48,7 +48,7 @@ func (l *logSizes) keep(w logWriter, size logSize) {
 func (c *change) boundLogs(session string, rows []logRow) error {
 	grown := map[belfry.Ref]int64{}
 	for _, r := range rows {
-		grown[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] += int64(len(r.Text))
+		grown[belfry.Ref{JobID: r.JobID, Lease: r.Lease}] += r.Size
 	}
 	for ref, by := range grown {
 		w := logWriter{session, ref}
@@ -69,7 +69,7 @@ func (c *change) boundLogs(session string, rows []logRow) error {
 
 func (c *change) logSize(ref belfry.Ref) (size logSize, err error) {
 	size.most = belfry.MaxLog
-	if size.kept, _, err = first(c.ctx, c.tx, scanInt, `select coalesce(sum(octet_length(text)), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
+	if size.kept, _, err = first(c.ctx, c.tx, scanInt, `select coalesce(sum(size), 0) from belfry.logs where job_id = $1 and lease = $2`, ref.JobID, ref.Lease); err != nil {
 		return size, err
 	}
 	task, found, err := first(c.ctx, c.tx, scanInt, `select task_id from belfry.jobs where id = $1`, ref.JobID)

@@ -78,7 +78,7 @@ func (s *Store) logPieces(ctx context.Context, tx Tx, id int64, q belfry.LogQuer
 		p.offset = *size
 		*size += p.size
 		return p, err
-	}, `select lease, seq, octet_length(text), at from belfry.logs where `+w.sql()+` order by lease, seq`, w.args...)
+	}, `select lease, seq, size, at from belfry.logs where `+w.sql()+` order by lease, seq`, w.args...)
 }
 
 // logBytes reads the bytes from an offset on.
@@ -99,7 +99,7 @@ func (s *Store) logBytes(ctx context.Context, tx Tx, id int64, q belfry.LogQuery
 	w := logWhere(id, q)
 	w.args = append(w.args, pieces[first].lease, pieces[first].seq)
 	w.conds = append(w.conds, "(lease, seq) >= ("+placeholder(len(w.args)-1)+", "+placeholder(len(w.args))+")")
-	texts, err := collect(ctx, tx, scanString, `select text from belfry.logs where `+w.sql()+` order by lease, seq limit `+strconv.Itoa(n), w.args...)
+	texts, err := collect(ctx, tx, func(r Rows) (text string, err error) { return text, r.Scan(scanLog{&text}) }, `select body from belfry.logs where `+w.sql()+` order by lease, seq limit `+strconv.Itoa(n), w.args...)
 	all := strings.Join(texts, "")
 	begin := min(max(0, from-pieces[first].offset), int64(len(all)))
 	return all[begin:min(int64(len(all)), begin+limit)], instant(pieces[first].at), err

@@ -111,10 +111,9 @@ func (s *Store) overviewFailed(ctx context.Context, tx Tx, namespace string, o *
 // scheduleLag is how long the most overdue schedule of a namespace waits.
 func (s *Store) scheduleLag(ctx context.Context, tx Tx, namespace string, now time.Time) (belfry.Duration, error) {
 	w := &where{}
-	w.and("next_at > ?", 0)
 	w.and("next_at <= ?", micros(now))
 	w.namespace("namespace", namespace)
-	oldest, found, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where `+w.sql()+` order by next_at limit 1`, w.args...)
+	oldest, found, err := first(ctx, tx, scanInt, `select next_at from belfry.schedules where next_at > 0 and `+w.sql()+` order by next_at limit 1`, w.args...)
 	if !found {
 		return 0, err
 	}

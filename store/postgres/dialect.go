@@ -107,6 +107,9 @@ func (d dialect) Among(column string, n int) string { return d.In(column, n) }
 // List is the array itself.
 func (dialect) List(values any) any { return values }
 
+// Unhex is a bytea.
+func (dialect) Unhex(text string) string { return "decode(" + text + ", 'hex')" }
+
 // SkipLocked leaves rows alone that another transaction is changing.
 func (dialect) SkipLocked(of string) string { return " for update of " + of + " skip locked" }
 

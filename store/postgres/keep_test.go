@@ -39,7 +39,7 @@ func fill(t *testing.T, dsn string, at time.Time, rows int) {
 	exec(t, dsn,
 		fmt.Sprintf(`insert into belfry.jobs_done select %d + n, 'default', 0, 't', 'func', 'default', 0, 'succeeded', '', '', '', null, '', 'enqueue', '', 0, 0, 0, %d, %d, %d, 0, 1, 0, 0, 1, 1, 1, '', null, '', %d, null from generate_series(1, %d) as n`, us, us, us, us, us, rows),
 		fmt.Sprintf(`insert into belfry.attempts select %d + n, 1, 1, '', '', %d, 0, %d, 'ok', '', null, '', 0 from generate_series(1, %d) as n`, us, us, us, rows),
-		fmt.Sprintf(`insert into belfry.logs select %d + n, 1, 1, 0, 'log', %d, 'x' from generate_series(1, %d) as n`, us, us, rows),
+		fmt.Sprintf(`insert into belfry.logs select %d + n, 1, 1, 0, 'log', %d, 1, '\x0078' from generate_series(1, %d) as n`, us, us, rows),
 		fmt.Sprintf(`insert into belfry.occurrences select %d + n, %d, 0, 1, 'skipped', '', '', 0, %d, %d from generate_series(1, %d) as n`, us, us, us, us, rows))
 }
 

@@ -90,6 +90,9 @@ func encode(v any) string {
 	return string(b)
 }
 
+// Unhex is a blob.
+func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
+
 // SkipLocked and its like say nothing: there is one writer.
 func (dialect) SkipLocked(string) string  { return "" }
 func (dialect) ForUpdate(string) string   { return "" }

@@ -519,7 +519,8 @@ create table belfry.logs (
 	seq     bigint not null,
 	stream  text not null,
 	at      bigint not null,
-	text    text not null
+	size    integer not null, -- of the text, in bytes
+	body    bytea not null -- the text, compressed if that is shorter; the first byte says so
 ) partition by range (at);
 
 create index logs_job on belfry.logs (job_id, lease, seq);

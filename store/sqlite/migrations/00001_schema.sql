@@ -495,7 +495,8 @@ create table belfry.logs (
 	seq     integer not null,
 	stream  text not null,
 	at      integer not null,
-	text    text not null
+	size    integer not null, -- of the text, in bytes
+	body    blob not null -- the text, compressed if that is shorter; the first byte says so
 );
 
 create unique index belfry.logs_job on belfry.logs (job_id, lease, seq);
