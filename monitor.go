@@ -41,6 +41,8 @@ type Monitor struct {
 type Heartbeat struct {
 	Grace      Duration `json:"grace,omitempty" doc:"How long after its time a call may come; default: a fifth of every, at least 10s, at most 1h"`
 	MaxRuntime Duration `json:"max_runtime,omitempty" doc:"Longest time from a start to its end; default: no limit"`
+	// TokenDigest is made by [PushDigest] or [ExternalDigest].
+	TokenDigest string `json:"token_digest,omitempty" doc:"SHA-256 of a token of Uptime Kuma or Gatus whose calls count too, as belfry import writes it"`
 }
 
 // Confirm is when a failing target counts as down: after so many failures in a
@@ -227,6 +229,9 @@ func (m Monitor) validateCheck(p *problems) {
 		}
 		if m.Heartbeat.MaxRuntime < 0 || m.Heartbeat.MaxRuntime > MaxTimeout {
 			p.addf("heartbeat.max_runtime", m.Heartbeat.MaxRuntime, "is outside 0s to %s", MaxTimeout)
+		}
+		if d := m.Heartbeat.TokenDigest; d != "" && !isDigest(d) {
+			p.add("heartbeat.token_digest", d, "is not a SHA-256 in hex", "import the monitor: belfry import uptime-kuma or gatus writes it")
 		}
 		return
 	}

@@ -198,3 +198,47 @@ func FuzzCallSaid(f *testing.F) {
 		}
 	})
 }
+
+// TestCallsMadeForOtherTools are as Uptime Kuma and Gatus take them.
+func TestCallsMadeForOtherTools(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.Hosts = []string{"belfry.example"} })
+	push, external := belfry.PushDigest("Ab1_-token"), belfry.ExternalDigest("core_backup", "s3cret")
+	for _, c := range []struct {
+		method, path, body, authorization string
+		status                            int
+		says, digest                      string
+		call                              belfry.Call
+	}{
+		{"GET", "/api/push/Ab1_-token?status=up&msg=OK&ping=12", "", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallSuccess, Message: "OK"}},
+		{"GET", "/api/push/Ab1_-token", "", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallSuccess}},
+		{"HEAD", "/api/push/Ab1_-token", "", "", 200, "", push, belfry.Call{Kind: belfry.CallSuccess}},
+		{"POST", "/api/push/Ab1_-token?status=down&msg=disk+full", "x=y", "", 200, `{"ok":true}`, push, belfry.Call{Kind: belfry.CallFail, Message: "disk full"}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=true&duration=3s", "", "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallSuccess}},
+		{"POST", "/api/v1/endpoints/CORE_backup/external?success=false&error=no+space", `{"error":"left"}`, "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallFail, Message: "no space left"}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=false", "", "Bearer s3cret", 200, "", external, belfry.Call{Kind: belfry.CallFail}},
+		{"POST", "/api/v1/endpoints/core_backup/external", "", "Bearer s3cret", 422, "success must be true or false", "", belfry.Call{}},
+		{"POST", "/api/v1/endpoints/core_backup/external?success=true", "", "", 401, "no token", "", belfry.Call{}},
+		{"GET", "/api/push/" + strings.Repeat("x", 2000), "", "", 404, `"ok":false`, "", belfry.Call{}},
+	} {
+		b.seen["Beat"] = 0
+		status, _, body := b.raw(t, c.method, c.path, c.body, "Authorization", c.authorization, "Host", "any.example", "Sec-Fetch-Site", "cross-site")
+		if status != c.status || !strings.Contains(body, c.says) || c.says == "" && body != "" {
+			t.Errorf("%s %s: %d %q", c.method, c.path, status, body)
+		}
+		if c.digest != "" {
+			same(t, c.method+" "+c.path, b.last(), []any{"Beat", c.digest, c.call})
+		} else if b.seen["Beat"] != 0 {
+			t.Errorf("%s %s counted", c.method, c.path)
+		}
+	}
+	b.when("Beat", func(context.Context, []any) (any, error) {
+		return nil, belfry.Errorf(belfry.NotFound, "no heartbeat has this key")
+	})
+	if status, _, body := b.raw(t, "GET", "/api/push/other", "", "Authorization", ""); status != 404 || !strings.Contains(body, `"ok":false`) {
+		t.Errorf("an unknown token: %d %q", status, body)
+	}
+	if status, _, _ := b.raw(t, "GET", "/beat/"+push, "", "Authorization", ""); status != 404 {
+		t.Errorf("a digest is no key: %d", status)
+	}
+}

@@ -83,7 +83,9 @@ func (s *Server) wrap(h http.Handler) (http.Handler, error) {
 		}
 	}
 	// Who calls a heartbeat brings its key, and nothing that a browser adds by itself.
-	cross.AddInsecureBypassPattern(beatPrefix)
+	for _, prefix := range []string{beatPrefix, pushPrefix, externalPrefix} {
+		cross.AddInsecureBypassPattern(prefix)
+	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(r.Context(), w, belfry.Errorf(belfry.Forbidden, "a page of another origin may not change anything here").
 			WithHint("the operator can allow its origin"))
@@ -162,10 +164,7 @@ func (s *Server) measure(c *call, began time.Time) {
 		status = http.StatusOK
 	}
 	s.opts.Observe(Request{Route: routeOf(c.r), Status: status, Duration: took})
-	path := c.r.URL.Path
-	if strings.HasPrefix(path, beatPrefix) {
-		path = beatPrefix + "…" // the rest is a key
-	}
+	path := withoutKey(c.r.URL.Path)
 	s.opts.Logger.Debug("request", "request", c.id, "method", c.r.Method, "path", path, "route", routeOf(c.r),
 		"status", status, "took", took, "token", c.token.Name, "remote", c.addr)
 }
@@ -187,7 +186,7 @@ func (s *Server) knownHost(h http.Handler) http.Handler {
 		host := hostOnly(r.Host)
 		// Probes of a cluster ask for the bare address, and learn nothing worth
 		// guarding. Who calls a heartbeat by whatever name brings its key.
-		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || strings.HasPrefix(r.URL.Path, beatPrefix)
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(s.opts.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
 			e := belfry.Errorf(belfry.Forbidden, "this server does not answer to the host name %q", shorten(host)).
 				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(s.opts.Hosts, ", "))

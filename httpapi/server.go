@@ -242,6 +242,7 @@ func (s *Server) servePlain() error {
 	s.mux.HandleFunc("GET /healthz", s.alive)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.beatRoutes()
+	s.foreignBeatRoutes()
 	if s.opts.Artifacts != nil {
 		s.mux.Handle("/artifacts/", s.opts.Artifacts)
 	}

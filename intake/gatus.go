@@ -114,11 +114,24 @@ func (g *gatus) externalEndpoint(t *tree) {
 		m.Every = belfry.MaxEvery
 		e.notef("it has no heartbeat.interval: nothing is missed when no call comes, so it waits for a call every %s; write into every how often one comes", m.Every)
 	}
-	e.notef("whoever calls it needs its new URL, which is made with the monitor; its token is not carried over")
+	if token, missing := unset(g.spend(e, t.at, t.get("token").text)); token != "" && missing == "" {
+		m.Heartbeat.TokenDigest = belfry.ExternalDigest(gatusKey(group, name), token)
+		e.notef("its callers go on at /api/v1/endpoints/%s/external with their token, when their host leads here; it has a URL of its own too", clip(gatusKey(group, name)))
+	} else {
+		e.notef("whoever calls it needs its new URL, which is made with the monitor; its token is not known")
+	}
 	e.leave(t, "", "enabled", "name", "group", "token", "heartbeat", "alerts")
 	if g.add(e, m) {
 		g.tellAll(m.Name, told)
 	}
+}
+
+// gatusKey is what an endpoint is called in URLs there.
+func gatusKey(group, name string) string {
+	plain := func(text string) string {
+		return strings.NewReplacer("/", "-", "_", "-", ".", "-", ",", "-", " ", "-", "#", "-").Replace(strings.ToLower(strings.TrimSpace(text)))
+	}
+	return plain(group) + "_" + plain(name)
 }
 
 // disabled carries over that an endpoint is not watched, as far as it goes.

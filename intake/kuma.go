@@ -119,7 +119,12 @@ func (k *kuma) monitor(t *tree) {
 	if kind == "push" {
 		m.Heartbeat = &belfry.Heartbeat{}
 		m.Confirm.Retry = 0
-		e.notef("whoever calls it needs its new URL, which is made with the monitor")
+		if token := t.get("pushToken").text; token != "" {
+			m.Heartbeat.TokenDigest = belfry.PushDigest(token)
+			e.notef("its callers go on at /api/push/ with their token, when their host leads here; it has a URL of its own too")
+		} else {
+			e.notef("whoever calls it needs its new URL, which is made with the monitor")
+		}
 	} else {
 		m.Check = k.check(e, t, kind)
 	}

@@ -8,11 +8,16 @@ import (
 	"github.com/belfry-run/belfry"
 )
 
-// Beat takes a call of a heartbeat's URL.
+// Beat takes a call of a heartbeat's URL, by its key, or one with a token of
+// another tool, by its digest.
 func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out belfry.Beaten, err error) {
+	column := "beat_key"
+	if len(key) == belfry.BeatDigestSize {
+		column = "beat_digest"
+	}
 	// Looked up by a reader first: who tries keys is not to hold up writers.
 	if err := s.db.Read(ctx, func(tx Tx) error {
-		n, _, err := first(ctx, tx, scanInt, `select count(*) from belfry.monitors where beat_key = $1`, strings.ToLower(key))
+		n, _, err := first(ctx, tx, scanInt, `select count(*) from belfry.monitors where `+column+` = $1`, strings.ToLower(key))
 		if err == nil && n == 0 {
 			err = noBeat()
 		}
@@ -25,7 +30,7 @@ func (s *Store) Beat(ctx context.Context, key string, call belfry.Call) (out bel
 		row, found, err := first(ctx, c.tx, s.scanMonitor, `
 			select `+monitorColumns+`
 			from belfry.monitors m
-			where m.beat_key = $1`+s.sql.ForUpdate("m"), strings.ToLower(key))
+			where m.`+column+` = $1`+s.sql.ForUpdate("m"), strings.ToLower(key))
 		if err != nil {
 			return err
 		}

@@ -137,10 +137,10 @@ func (c *change) insertMonitor(m belfry.Monitor) (row monitorRow, err error) {
 		return row, err
 	}
 	n, err := c.tx.Exec(c.ctx, `
-		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, status, state, wake_at, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), $9, $10, $11, $12, $12)
+		insert into belfry.monitors (id, namespace, name, kind, tags, generation, doc, schedule_id, beat_key, beat_digest, status, state, wake_at, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, 1, $6, $7, nullif($8, ''), nullif($13, ''), $9, $10, $11, $12, $12)
 		on conflict (namespace, name) do nothing`, m.ID, m.Namespace, m.Name, string(m.Kind()), joinTags(m.Tags), doc, row.scheduleID, row.beatKey,
-		string(j.State.Status()), text(j.State), micros(j.WakeAt), micros(c.now))
+		string(j.State.Status()), text(j.State), micros(j.WakeAt), micros(c.now), digestOf(m))
 	if err != nil {
 		return row, err
 	}
@@ -179,9 +179,35 @@ func (c *change) checkMonitor(m belfry.Monitor) error {
 		}
 	}
 	if m.Heartbeat != nil { // its schedule is not saved, which would hold them
+		if err := c.freeDigest(m); err != nil {
+			return err
+		}
 		return c.lockCalendars(m.Namespace, m.Schedule().Calendars()...)
 	}
 	return under("check", c.s.vet(m.Check))
+}
+
+func digestOf(m belfry.Monitor) string {
+	if m.Heartbeat == nil {
+		return ""
+	}
+	return m.Heartbeat.TokenDigest
+}
+
+// freeDigest refuses a token that another heartbeat takes.
+func (c *change) freeDigest(m belfry.Monitor) error {
+	digest := digestOf(m)
+	if digest == "" {
+		return nil
+	}
+	_, taken, err := first(c.ctx, c.tx, scanInt, `
+		select 1
+		from belfry.monitors
+		where beat_digest = $1 and not (namespace = $2 and name = $3)`, digest, m.Namespace, m.Name)
+	if err == nil && taken {
+		err = belfry.InvalidField("heartbeat.token_digest", digest, "is that of another heartbeat", "a token is for one monitor: delete the other, or leave it out")
+	}
+	return err
 }
 
 // startOwned makes the task and the schedule of a monitor.
@@ -248,8 +274,8 @@ func (c *change) updateMonitor(m belfry.Monitor) (row, old monitorRow, err error
 	}
 	if _, err := c.tx.Exec(c.ctx, `
 		update belfry.monitors
-		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6
-		where id = $1`, m.ID, string(m.Kind()), joinTags(m.Tags), m.Generation, doc, micros(c.now)); err != nil {
+		set kind = $2, tags = $3, generation = $4, doc = $5, updated_at = $6, beat_digest = nullif($7, '')
+		where id = $1`, m.ID, string(m.Kind()), joinTags(m.Tags), m.Generation, doc, micros(c.now), digestOf(m)); err != nil {
 		return row, old, err
 	}
 	env, err := c.surroundings(row)

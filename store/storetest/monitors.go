@@ -91,6 +91,29 @@ func (w checker) incidents(name string) []belfry.Incident {
 }
 
 func init() {
+	add("a heartbeat takes the token of another tool, which is for one monitor", func(b *bench) {
+		digest, other := belfry.PushDigest("token"), belfry.ExternalDigest("core_backup", "token")
+		beat := func(m *belfry.Monitor) { m.Check, m.Heartbeat = belfry.Task{}, &belfry.Heartbeat{TokenDigest: digest} }
+		v := b.monitor("backup", beat)
+		out := must(b.st.Beat(b.ctx, digest, belfry.Call{Kind: belfry.CallSuccess}))(b)
+		want(b, "monitor", out.Monitor, "backup")
+		out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), belfry.Call{Kind: belfry.CallSuccess}))(b)
+		want(b, "its own URL", out.Monitor, "backup")
+		wantCode(b, second(b.st.Beat(b.ctx, other, belfry.Call{Kind: belfry.CallSuccess})), belfry.NotFound)
+		twin := belfry.Monitor{Name: "twin", Heartbeat: &belfry.Heartbeat{TokenDigest: digest}}
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), belfry.Invalid, "heartbeat.token_digest")
+		twin.Heartbeat.TokenDigest = "token"
+		wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), belfry.Invalid, "heartbeat.token_digest")
+		m := v.Monitor
+		m.Heartbeat.TokenDigest = other
+		must(b.st.UpdateMonitor(b.ctx, m))(b)
+		wantCode(b, second(b.st.Beat(b.ctx, digest, belfry.Call{Kind: belfry.CallSuccess})), belfry.NotFound)
+		must(b.st.Beat(b.ctx, other, belfry.Call{Kind: belfry.CallSuccess}))(b)
+		ok(b, b.st.DeleteMonitor(b.ctx, "default", "backup"))
+		twin.Heartbeat.TokenDigest = other
+		must(b.st.CreateMonitor(b.ctx, twin))(b)
+	})
+
 	add("a worker cannot have more kept of a check than an honest one reports", func(b *bench) {
 		w := b.checker()
 		b.monitor("site")

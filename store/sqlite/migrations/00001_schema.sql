@@ -597,6 +597,7 @@ create table belfry.monitors (
 	doc         text not null,              -- the monitor as JSON, without its state
 	schedule_id integer not null default 0, -- 0: a heartbeat
 	beat_key    text,                       -- of a heartbeat's URL
+	beat_digest text,                       -- of a token of another tool that it takes too
 	status      text not null,
 	state       text not null,              -- as JSON
 	wake_at     integer not null default 0, -- when time alone changes something; 0: never
@@ -607,6 +608,7 @@ create table belfry.monitors (
 
 create unique index belfry.monitors_schedule on belfry.monitors (schedule_id) where schedule_id > 0;
 create unique index belfry.monitors_beat on belfry.monitors (beat_key) where beat_key is not null;
+create unique index belfry.monitors_digest on belfry.monitors (beat_digest) where beat_digest is not null;
 create index belfry.monitors_wake on belfry.monitors (wake_at) where wake_at > 0;
 create index belfry.monitors_status on belfry.monitors (status);
 
