@@ -110,7 +110,7 @@ func newObserver(c *catalogue) *observer {
 		latency:  c.histogram("belfry_check_seconds", "Latency of checks, as their monitors show it. Checks without one are left out.", latencies, "kind"),
 		tried:    c.counter("belfry_alert_tries_total", "Tries to deliver a message, by the kind of the channel and what its alerts became: sent, pending (tried again) or failed.", "channel", "state"),
 		took:     c.histogram("belfry_store_seconds", "How long transitions of the store took.", fast, "transition"),
-		failed:   c.counter("belfry_store_errors_total", "Transitions of the store that failed.", "transition"),
+		failed:   c.counter("belfry_store_errors_total", "Transitions of the store that failed by a fault of the store, and not of what was asked.", "transition"),
 	}
 }
 

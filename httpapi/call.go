@@ -258,6 +258,7 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 func (s *Server) fail(ctx context.Context, err error) *problem {
 	c := callOf(ctx)
 	p := describe(err, c.id)
+	s.noteRefusal(c, p)
 	switch {
 	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
 		s.opts.Logger.Debug("request abandoned", "request", c.id, "error", err)

@@ -197,6 +197,7 @@ func (s *Server) jobRoutes() {
 			return enqueued{}, err
 		}
 		done, err := s.service.Enqueue(ctx, body.jobs)
+		s.noteEnqueue(c, done)
 		return enqueued{Jobs: done, batch: body.batch}, err
 	})
 

@@ -27,6 +27,7 @@ type Options struct {
 	Prober    Prober   // tries checks
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for both; usually the Service
+	Audit     Recorder // keeps who was refused and who enqueued; usually the Service; default: nobody
 	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
 	PublicURL string   // where people reach this node; for messages of tests
 
@@ -148,6 +149,7 @@ type Server struct {
 	badges   badgeMemo
 	trials   *rate.Limiter // what sends something out because somebody asked
 	streams  streams
+	notes    notes
 
 	stopping context.Context // ends all that waits
 	stop     context.CancelFunc
@@ -177,6 +179,8 @@ func New(o Options) (*Server, error) {
 		beat:     15 * time.Second,
 		look:     500 * time.Millisecond,
 	}
+	s.notes.to = o.Audit
+	s.notes.fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.api = newAPI(s.mux, o.Version)
 	s.routes()
@@ -326,4 +330,7 @@ func (s *Server) Streams() int64 { return int64(s.streams.open()) }
 
 // Close ends streams and waiting claims. Other requests are not touched; new
 // ones are served. It may be called more than once.
-func (s *Server) Close() { s.stop() }
+func (s *Server) Close() {
+	s.stop()
+	s.notes.flush()
+}

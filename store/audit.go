@@ -21,6 +21,21 @@ func (c *change) audit(action, noun, namespace, name, note string, before, after
 	return c.noteZones() // that what was changed names
 }
 
+// RecordAudit keeps what happened outside of a transition, such as refusals.
+func (s *Store) RecordAudit(ctx context.Context, rows []belfry.Audit) error {
+	return s.write(ctx, "record audit", func(c *change) error {
+		for _, a := range rows {
+			was := c.ctx
+			c.ctx = belfry.WithActor(was, a.Actor)
+			err := c.audit(a.Action, a.Noun, a.Namespace, a.Name, a.Note, nil, nil)
+			if c.ctx = was; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func docOrNull(v any) *string {
 	if v == nil {
 		return nil

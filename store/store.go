@@ -81,6 +81,8 @@ type Observer interface {
 	// Tried is told of each try to deliver a message to a channel of a kind, and
 	// what its alerts became.
 	Tried(channel string, became belfry.AlertState)
+	// Took is told of each transition. It failed by a fault of the store, and not
+	// because what was asked for cannot be.
 	Took(transition string, d time.Duration, failed bool)
 }
 
@@ -211,6 +213,19 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *change) error
 	return s.writeAhead(ctx, name, nil, fn)
 }
 
+// isFault tells what went wrong here from what a caller asked for and did not
+// get, or did not wait for.
+func isFault(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	switch belfry.CodeOf(err) {
+	case belfry.Invalid, belfry.NotFound, belfry.Conflict, belfry.Unauthorized, belfry.Forbidden, belfry.TooLarge:
+		return false
+	}
+	return true
+}
+
 // writeAhead is write where it is known what fn asks first: ahead asks the same.
 func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *change), fn func(c *change) error) error {
 	begun := time.Now()
@@ -223,7 +238,7 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *chang
 			c, err = s.try(ctx, name, ahead, fn, tries == followTries)
 		}
 	}
-	s.opt.Observer.Took(name, time.Since(begun), err != nil)
+	s.opt.Observer.Took(name, time.Since(begun), isFault(err))
 	s.hears(ctx, err)
 	s.sawOutdated(err)
 	if err == nil {

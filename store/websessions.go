@@ -29,7 +29,10 @@ func (s *Store) OpenWebSession(ctx context.Context, w belfry.WebSession, l belfr
 		}
 		_, err := c.tx.Exec(ctx, `insert into belfry.web_sessions (`+webSessionColumns+`) values ($1, $2, $3, $4, $5)`,
 			w.Hash, w.Sealed, micros(w.CreatedAt), micros(w.SeenAt), micros(w.ExpiresAt))
-		return err
+		if err != nil {
+			return err
+		}
+		return c.audit("sign in", "session", "", "", "", nil, nil)
 	})
 	return w, err
 }
@@ -61,7 +64,10 @@ func (s *Store) WebSession(ctx context.Context, hash string, l belfry.WebSession
 // CloseWebSession ends a session, if there is one.
 func (s *Store) CloseWebSession(ctx context.Context, hash string) error {
 	return s.write(ctx, "close web session", func(c *change) error {
-		_, err := c.tx.Exec(ctx, `delete from belfry.web_sessions where hash = $1`, hash)
-		return err
+		n, err := c.tx.Exec(ctx, `delete from belfry.web_sessions where hash = $1`, hash)
+		if err != nil || n == 0 {
+			return err
+		}
+		return c.audit("sign out", "session", "", "", "", nil, nil)
 	})
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -49,9 +50,32 @@ func (t *tally) Checked(kind belfry.Kind, o belfry.CheckOutcome, latency time.Du
 func (t *tally) Tried(channel string, became belfry.AlertState) {
 	t.add("tried "+channel+" "+string(became), 1)
 }
-func (*tally) Took(string, time.Duration, bool) {}
+func (t *tally) Took(_ string, _ time.Duration, failed bool) {
+	if failed {
+		t.add("faults", 1)
+	}
+}
 
 func init() {
+	add("what a caller asks for and does not get is no fault of the store", func(b *bench) {
+		_, err := b.st.UpdateTask(b.ctx, belfry.Task{Name: "none", Kind: belfry.KindFunc})
+		wantCode(b, err, belfry.NotFound, "none")
+		_, err = b.st.CreateTask(b.ctx, belfry.Task{Name: "not a name", Kind: belfry.KindFunc})
+		wantCode(b, err, belfry.Invalid, "name")
+		b.task("t")
+		_, err = b.st.CreateTask(b.ctx, belfry.Task{Name: "t", Kind: belfry.KindFunc})
+		wantCode(b, err, belfry.Conflict, "t")
+		left, leave := context.WithCancel(b.ctx)
+		leave()
+		_, err = b.st.CreateTask(left, belfry.Task{Name: "u", Kind: belfry.KindFunc})
+		want(b, "of who has left", err != nil, true)
+		b.sql(`drop table belfry.secrets`)
+		want(b, "faults", b.tally.of("faults"), 0)
+		_, err = b.st.SetSecret(b.ctx, "default", "s", "v")
+		want(b, "without its table", err != nil, true)
+		want(b, "faults", b.tally.of("faults"), 1)
+	})
+
 	add("what is counted of attempts is what is in their record, however they end", func(b *bench) {
 		b.task("work", attempts(2))
 		s := b.session("work")

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -49,5 +50,26 @@ func init() {
 		}
 		ended(b, one)
 		must(b.st.WebSession(b.ctx, other.Hash, l))(b)
+	})
+
+	add("who signs in and out stands in the audit, and so does what is recorded of requests", func(b *bench) {
+		by := belfry.WithActor(b.ctx, "token:ann")
+		w := must(b.st.OpenWebSession(by, session("a"), l))(b)
+		for range 2 {
+			ok(b, b.st.CloseWebSession(by, w.Hash))
+		}
+		ok(b, b.st.RecordAudit(b.ctx, []belfry.Audit{
+			{Actor: "unknown", Action: "refuse", Noun: "token", Name: "192.0.2.1", Note: "3 times"},
+			{Namespace: "team-a", Actor: "token:bob", Action: "enqueue", Noun: "task", Name: "t"},
+		}))
+		told := func(namespace string) (lines []string) {
+			for _, a := range must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: namespace}))(b).Items {
+				lines = append(lines, strings.Join([]string{a.Actor, a.Action, a.Noun, a.Name, a.Note}, " "))
+			}
+			slices.Reverse(lines)
+			return lines
+		}
+		want(b, "in all", strings.Join(told("*"), "; "), "token:ann sign in session  ; token:ann sign out session  ; unknown refuse token 192.0.2.1 3 times; token:bob enqueue task t ")
+		want(b, "of a namespace", strings.Join(told("team-a"), "; "), "token:bob enqueue task t ")
 	})
 }

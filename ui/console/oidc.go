@@ -129,7 +129,7 @@ func (p *page) admit(name string, g belfry.Grant) error {
 	if err != nil {
 		return err
 	}
-	if err := p.open(sealed{Secret: secret, Own: t.ID}); err != nil {
+	if err := p.open(actorOf(name), sealed{Secret: secret, Own: t.ID}); err != nil {
 		_ = p.c.opt.Tokens.RevokeToken(ctx, t.ID) // nobody has it, and it ends by itself
 		return err
 	}

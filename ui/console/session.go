@@ -267,11 +267,11 @@ func (p *page) trySignIn(secret string) error {
 		return belfry.Errorf(belfry.Forbidden, "the token %q may not read", p.Token.Name).
 			WithHint("make one with the scope read, operate or admin")
 	}
-	return p.open(sealed{Secret: secret})
+	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
 }
 
-// open opens a session, and ends the one that this browser had before.
-func (p *page) open(s sealed) error {
+// open opens a session for somebody, as the audit calls them, and ends the one that this browser had before.
+func (p *page) open(who string, s sealed) error {
 	k := newKey()
 	box, err := k.seal(s)
 	if err != nil {
@@ -280,7 +280,7 @@ func (p *page) open(s sealed) error {
 	if err := p.c.end(p.r); err != nil {
 		return err
 	}
-	if _, err := p.c.opt.Sessions.OpenWebSession(p.r.Context(), belfry.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
+	if _, err := p.c.opt.Sessions.OpenWebSession(belfry.WithActor(p.r.Context(), who), belfry.WebSession{Hash: k.hash(), Sealed: box}, p.c.opt.Limits); err != nil {
 		return err
 	}
 	p.c.setCookie(p.w, p.r, p.c.cookieName(p.r), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
@@ -294,16 +294,21 @@ func (c *Console) end(r *http.Request) error {
 	if err != nil || !ok {
 		return err
 	}
+	who := "unknown" // whose token was ended before
+	p := c.newPage(nil, r)
+	entered := p.enter(s.Secret)
+	if entered == nil {
+		who = "token:" + p.Token.Name
+	}
 	if s.Own != 0 && c.opt.Tokens != nil {
-		p := c.newPage(nil, r)
-		if err = p.enter(s.Secret); err == nil {
+		if err = entered; err == nil {
 			err = c.opt.Tokens.RevokeToken(belfry.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
 		}
 		if err != nil && belfry.CodeOf(err) != belfry.Unauthorized { // which it was ended before
 			return err
 		}
 	}
-	return c.opt.Sessions.CloseWebSession(r.Context(), k.hash())
+	return c.opt.Sessions.CloseWebSession(belfry.WithActor(r.Context(), who), k.hash())
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// Recorder keeps what happened at the API and changed no definition. It may be
+// the [Service].
+type Recorder interface {
+	RecordAudit(ctx context.Context, rows []belfry.Audit) error
+}
+
+// Bounds of what is recorded. Each is of a minute and a node: who floods the API
+// makes numbers grow, and no rows.
+const (
+	notedFor       = time.Minute
+	maxStrangers   = 32  // addresses without a token that is good
+	maxNoted       = 256 // of others
+	otherAddresses = "other addresses"
+	recordTimeout  = 10 * time.Second
+)
+
+// noted is one thing that happened, whose repetitions are counted.
+type noted struct{ namespace, actor, action, noun, name, note string }
+
+// notes gathers what happened for a minute, and then has it recorded.
+type notes struct {
+	to   Recorder // nil: nothing is recorded
+	fail func(error)
+
+	mu        sync.Mutex
+	counts    map[noted]int
+	order     []noted
+	strangers int
+	others    int
+	lost      int
+	timer     *time.Timer
+}
+
+// add counts something that happened so many times.
+func (n *notes) add(what noted, times int, stranger bool) {
+	if n.to == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, known := n.counts[what]; !known {
+		switch {
+		case stranger && n.strangers >= maxStrangers:
+			what.name = otherAddresses
+		case !stranger && n.others >= maxNoted:
+			n.lost += times
+			return
+		case stranger:
+			n.strangers++
+		default:
+			n.others++
+		}
+	}
+	if n.counts == nil {
+		n.counts = map[noted]int{}
+		n.timer = time.AfterFunc(notedFor, n.flush)
+	}
+	if n.counts[what] == 0 {
+		n.order = append(n.order, what)
+	}
+	n.counts[what] += times
+}
+
+// flush records what was gathered.
+func (n *notes) flush() {
+	n.mu.Lock()
+	rows := make([]belfry.Audit, 0, len(n.order)+1)
+	for _, what := range n.order {
+		note := what.note
+		if times := n.counts[what]; times > 1 {
+			note = fmt.Sprintf("%d times within a minute: %s", times, note)
+		}
+		rows = append(rows, belfry.Audit{Namespace: what.namespace, Actor: what.actor, Action: what.action, Noun: what.noun, Name: what.name, Note: note})
+	}
+	if n.lost > 0 {
+		rows = append(rows, belfry.Audit{Actor: "belfry", Action: "omit", Noun: "audit", Note: fmt.Sprintf("%d more requests within a minute are not listed one by one", n.lost)})
+	}
+	if n.timer != nil {
+		n.timer.Stop()
+	}
+	n.counts, n.order, n.strangers, n.others, n.lost, n.timer = nil, nil, 0, 0, 0, nil
+	n.mu.Unlock()
+	if len(rows) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	if err := n.to.RecordAudit(ctx, rows); err != nil {
+		n.fail(err)
+	}
+}
+
+// noteRefusal records that a request was refused for want of a right.
+func (s *Server) noteRefusal(c *call, p *problem) {
+	switch {
+	case c.r == nil:
+	case p.Status == 401 || p.Status == 429:
+		s.notes.add(noted{actor: "unknown", action: "refuse", noun: "token", name: addressText(c.addr), note: "no token or a wrong one"}, 1, true)
+	case p.Code == belfry.Forbidden && c.token.Name != "":
+		s.notes.add(noted{namespace: ownerOf(c.token), actor: "token:" + c.token.Name, action: "refuse", noun: "request", name: routeOf(c.r), note: "from " + addressText(c.addr)}, 1, false)
+	}
+}
+
+// noteEnqueue records who enqueued jobs of a task.
+func (s *Server) noteEnqueue(c *call, jobs []belfry.Enqueued) {
+	for _, e := range jobs {
+		if !e.Existing {
+			s.notes.add(noted{namespace: e.Job.Namespace, actor: "token:" + c.token.Name, action: "enqueue", noun: "task", name: e.Job.Task, note: "through the API"}, 1, false)
+		}
+	}
+}
+
+// ownerOf is the namespace in whose audit a token stands, or none.
+func ownerOf(t belfry.Token) string {
+	if t.Namespace == belfry.AnyNamespace {
+		return ""
+	}
+	return t.Namespace
+}
+
+// addressText names where a request comes from: an IPv4 address or an IPv6 /64.
+func addressText(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return "unknown"
+	}
+	if n := network(addr); addr.Is6() {
+		return n.String()
+	}
+	return addr.String()
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+type recorded struct {
+	mu   sync.Mutex
+	rows []belfry.Audit
+}
+
+func (r *recorded) RecordAudit(_ context.Context, rows []belfry.Audit) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows = append(r.rows, rows...)
+	return nil
+}
+
+// lines are what was recorded, in words.
+func (r *recorded) lines() (lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.rows {
+		lines = append(lines, fmt.Sprintf("%s: %s %s %s %s (%s)", a.Namespace, a.Actor, a.Action, a.Noun, a.Name, a.Note))
+	}
+	return lines
+}
+
+func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	var kept recorded
+	b := setup(t, func(o *Options) { o.Audit = &kept })
+	b.when("Enqueue", func(context.Context, []any) (any, error) {
+		one := belfry.Enqueued{Job: belfry.Job{Namespace: "team-a", Task: "t"}}
+		return []belfry.Enqueued{one, one, {Job: one.Job, Existing: true}}, nil
+	})
+	for range 30 {
+		b.raw(t, "GET", "/v1/tasks", "", "Authorization", "Bearer wrong")
+	}
+	b.raw(t, "GET", "/v1/tasks", "", "Authorization", "")
+	b.raw(t, "GET", "/v1/tasks?namespace=team-b", "", "Authorization", "Bearer team")
+	b.raw(t, "DELETE", "/v1/tasks/t", "", "Authorization", "Bearer reader")
+	b.raw(t, "DELETE", "/v1/tasks/other", "", "Authorization", "Bearer reader")
+	if status, _, text := b.raw(t, "POST", "/v1/jobs", `{"task":"t"}`, "Authorization", "Bearer team"); status >= 300 {
+		t.Fatal(status, text)
+	}
+	b.raw(t, "GET", "/v1/tasks/none-such", "", "Authorization", "Bearer team")
+	if got := kept.lines(); len(got) > 0 {
+		t.Errorf("recorded at once: %s", got)
+	}
+	b.server.Close()
+	want := []string{
+		": unknown refuse token 127.0.0.1 (31 times within a minute: no token or a wrong one)",
+		"team-a: token:team refuse request GET /v1/tasks (from 127.0.0.1)",
+		": token:reader refuse request DELETE /v1/tasks/{name} (2 times within a minute: from 127.0.0.1)",
+		"team-a: token:team enqueue task t (2 times within a minute: through the API)",
+	}
+	if got := kept.lines(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFloodOfRefusalsIsFewRows(t *testing.T) {
+	t.Parallel()
+	var kept recorded
+	n := notes{to: &kept, fail: func(err error) { t.Error(err) }}
+	for i := range 10_000 {
+		addr := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		n.add(noted{actor: "unknown", action: "refuse", noun: "token", name: addressText(addr)}, 1, true)
+		n.add(noted{actor: fmt.Sprint("token:", i), action: "refuse", noun: "request"}, 1, false)
+	}
+	n.flush()
+	got := kept.lines()
+	if want := maxStrangers + 1 + maxNoted + 1; len(got) != want {
+		t.Errorf("%d rows, want %d", len(got), want)
+	}
+	if text := strings.Join(got, "\n"); !strings.Contains(text, "9968 times within a minute") || !strings.Contains(text, "9744 more requests") {
+		t.Errorf("the rest is not counted: %s", text)
+	}
+	n.flush()
+	if again := kept.lines(); len(again) != len(got) {
+		t.Errorf("recorded twice: %s", again[len(got):])
+	}
+}
