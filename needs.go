@@ -19,6 +19,7 @@ type Has struct {
 	Arch      string            `json:"arch,omitempty" doc:"In Go's words, such as amd64"`
 	Isolation Isolation         `json:"isolation,omitempty" doc:"Strongest isolation that works there; empty: it runs no programs"`
 	Network   bool              `json:"network,omitempty" doc:"Programs that ask for the network get it there"`
+	Limits    []string          `json:"limits,omitempty" doc:"Limits of programs that hold there for all processes of a run together: of memory, pids and cpu. The others are not held, or for each process alone"`
 }
 
 // Limits of labels.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/worker"
@@ -34,6 +35,10 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 		if why := p.executor.NoNetwork(); why != "" {
 			w.Logger.Warn("programs get no network here, though allow_network is set: nothing keeps them from private addresses; unguarded_network lets them reach all", "why", why)
 		}
+		if open := p.executor.Unlimited(); len(open) > 0 {
+			w.Logger.Warn("limits of programs are not held here for all processes of a run together; delegate control groups to this worker, or set require_limits to run none",
+				"limits", strings.Join(open, ", "))
+		}
 		return p
 	}
 	return &programs{}
@@ -51,6 +56,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	o := program.Options{
 		StateDir: dir, Server: w.Server,
 		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
+		RequireLimits: w.Config.RequireLimits,
 	}
 	o.Sandbox.Runsc = w.Config.Runsc
 	if o.CacheSize == 0 {

@@ -168,7 +168,7 @@ func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
 	funcs := strings.Join(d.Funcs, ", ")
 	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
 	c.pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", d.State(), "version", d.Version,
-		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "network", network,
+		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "), "network", network,
 		"kinds", kindsText(d.WorkerState), "handlers", clip(funcs, 200), "queues", strings.ReplaceAll(queuesText(d.Queues), ",", "\n"),
 		"started", when(d.StartedAt, s.now), "last sign", when(d.RenewedAt, s.now), "ended", when(d.EndedAt, s.now), "holds", strconv.Itoa(d.Running))
 	for _, part := range []struct {

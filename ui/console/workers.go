@@ -118,6 +118,9 @@ func (p *page) IsolationWords(i belfry.Isolation) string {
 	return string(i)
 }
 
+// HeldLimits are the limits of programs that hold for all processes of a run together.
+func (p *page) HeldLimits(h belfry.Has) string { return strings.Join(h.Limits, ", ") }
+
 // DrainWorker asks before a worker is drained.
 func (p *page) DrainWorker(w belfry.WorkerState) confirm {
 	cmd := p.Command("POST", "/v1/workers/"+url.PathEscape(w.Session)+"/drain", "", "worker", "drain", w.Session)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"github.com/belfry-run/belfry"
@@ -36,6 +38,9 @@ type Options struct {
 	AllowNetwork     bool
 	Reach            []netip.Prefix
 	UnguardedNetwork bool
+	// RequireLimits refuses to run programs where memory, processes or processors
+	// of a run cannot be limited for all of its processes together.
+	RequireLimits bool
 	// MinIsolation is the weakest that the operator accepts. Default: confined.
 	MinIsolation belfry.Isolation
 	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
@@ -72,6 +77,8 @@ type Executor struct {
 	runs     atomic.Int64
 	bounds   bool // output folders can be limited in size by the kernel
 	leftOver int
+	held     []string // limits that hold for all processes of a run together
+	unheld   []string // those that do not, and why
 }
 
 var initialised atomic.Bool
@@ -138,6 +145,16 @@ func (e *Executor) open(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("%w: isolation %s is wanted and %s works: %s", ErrWeak, o.MinIsolation, e.tier, report.Why(want))
 	}
+	for _, l := range groupLimits {
+		if f := report.Finding(l); f.OK {
+			e.held = append(e.held, string(l))
+		} else {
+			e.unheld = append(e.unheld, fmt.Sprintf("%s (%s)", l, cmp.Or(f.Detail, "not tried")))
+		}
+	}
+	if o.RequireLimits && len(e.unheld) > 0 {
+		return fmt.Errorf("%w: require_limits is set, and nothing holds the limits of %s", ErrWeak, strings.Join(e.unheld, ", "))
+	}
 	own, left, err := home.Open(filepath.Join(o.StateDir, "runs"))
 	if err != nil {
 		return err
@@ -158,6 +175,13 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// groupLimits are the limits that hold for all processes of a run together, where the machine has control groups.
+var groupLimits = []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerPIDs, sandbox.LayerCPU}
+
+// Unlimited is which of the limits of memory, processes and processors nothing holds here for all processes of a run
+// together, and why.
+func (e *Executor) Unlimited() []string { return e.unheld }
+
 // Isolation is the strongest that works on this machine.
 func (e *Executor) Isolation() belfry.Isolation { return e.tier }
 
@@ -166,7 +190,7 @@ func (e *Executor) Cleared() int { return e.leftOver }
 
 // Has is what this machine offers to programs.
 func (e *Executor) Has() belfry.Has {
-	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == ""}
+	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held}
 }
 
 // NoNetwork is why programs do not get the network here, though the operator

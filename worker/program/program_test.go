@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -432,5 +433,30 @@ func TestOutputValueOfAJob(t *testing.T) {
 	}
 	if json.Unmarshal(r.Output, &value) != nil || value.ExitCode == nil || *value.ExitCode != 0 || value.DurationMS <= 0 {
 		t.Errorf("%s", r.Output)
+	}
+}
+
+// What nothing holds is known before the first program runs, is told to the server, and may be a reason to run none.
+func TestLimitsThatNothingHoldsAreToldBeforehand(t *testing.T) {
+	t.Parallel()
+	off := program.Options{StateDir: public(t), Sandbox: sandbox.Options{StateDir: t.TempDir(), Without: []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerCPU}}}
+	off.MinIsolation = belfry.IsolationNone
+	exe, err := program.Open(t.Context(), off)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := strings.Join(exe.Unlimited(), ", ")
+	if !strings.Contains(open, "memory (switched off by the operator)") || !strings.Contains(open, "cpu (") {
+		t.Errorf("not held: %s", open)
+	}
+	if held := exe.Has().Limits; slices.Contains(held, "memory") || slices.Contains(held, "cpu") {
+		t.Errorf("held: %v", held)
+	}
+	if err := exe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	off.RequireLimits = true
+	if _, err := program.Open(t.Context(), off); !errors.Is(err, program.ErrWeak) || !strings.Contains(err.Error(), "require_limits is set") {
+		t.Error(err)
 	}
 }
