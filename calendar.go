@@ -33,6 +33,9 @@ const MaxICS = 4 << 20
 func (c Calendar) WithDefaults() Calendar {
 	c.Namespace = or(c.Namespace, DefaultNamespace)
 	c.Zone = or(c.Zone, "UTC")
+	if c.Closings == nil {
+		c.Closings = []cron.Closing{}
+	}
 	return c
 }
 

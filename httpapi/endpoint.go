@@ -30,7 +30,7 @@ type endpoint struct {
 	also    belfry.Scope  // another scope that will do instead
 	attempt bool          // wants the token of the attempt in its path, and no scope
 	join    bool          // wants the secret of a join token, and no scope
-	created bool          // answers 201
+	created bool          // answers 201, and where to find what was made
 	timeout time.Duration // default: handleTimeout; negative: none
 	maxBody int64         // default: Options.MaxBody
 	bare    bool          // the body may be missing
@@ -62,7 +62,7 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{ownErrors},
+		Transformers:                 []huma.Transformer{ownErrors, fullArrays},
 	})
 }
 
@@ -77,7 +77,10 @@ func (durationText) Schema(huma.Registry) *huma.Schema {
 // none is an answer without a body.
 type none struct{}
 
-type answer[T any] struct{ Body T }
+type answer[T any] struct {
+	Status int
+	Body   T
+}
 
 // serve registers a route without a body.
 func serve[I, T any](s *Server, e endpoint, h func(ctx context.Context, c *call, in *I) (T, error)) {
@@ -101,7 +104,12 @@ func serve[I, T any](s *Server, e endpoint, h func(ctx context.Context, c *call,
 			return nil, s.orProblem(ctx, err)
 		}
 		c.tag(v)
-		return &answer[T]{Body: v}, nil
+		if e.created {
+			if at := located(v); at != "" {
+				c.w.Header().Set("Location", at)
+			}
+		}
+		return &answer[T]{Status: e.status(v), Body: v}, nil
 	})
 }
 

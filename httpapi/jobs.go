@@ -189,9 +189,9 @@ func (s *Server) jobRoutes() {
 		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
-		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: belfry.ScopeOperate,
+		id: "job-create", method: http.MethodPost, path: "/v1/jobs", scope: belfry.ScopeOperate, created: true,
 		summary: "Enqueue one job, or several as {\"jobs\": […]}",
-		doc:     "Several are made in one transaction: all or none. A job that is there already under the same key is answered with existing: true.",
+		doc:     "Several are made in one transaction: all or none. A job that is there already under the same key is answered with existing: true, and with 200 if no other was made.",
 	}, func(ctx context.Context, c *call, in *enqueuing, body newJobs) (enqueued, error) {
 		if err := body.prepare(c, in.Namespace, in.Key); err != nil {
 			return enqueued{}, err
@@ -279,7 +279,7 @@ func (s *Server) jobRoutes() {
 		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again makes no second job; another request with it is refused"`
 	}
 	serveBody(s, endpoint{
-		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: belfry.ScopeOperate, bare: true,
+		id: "job-rerun", method: http.MethodPost, path: "/v1/jobs/{id}/rerun", scope: belfry.ScopeOperate, bare: true, created: true,
 		summary: "Make a new job of a finished one, with the same input or another",
 		doc:     "Queue, priority, attempts, timeout and tags are those of the finished job; what is run is the task as it is now. The new job belongs to no schedule.",
 	}, func(ctx context.Context, c *call, in *rerunning, r belfry.Rerun) (e belfry.Enqueued, err error) {

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/belfry-run/belfry"
+)
+
+// status is what an endpoint answers a value with: 200 where all of it was there
+// before.
+func (e endpoint) status(v any) int {
+	made := e.created
+	switch v := v.(type) {
+	case belfry.Enqueued:
+		made = made && !v.Existing
+	case enqueued:
+		made = made && slices.ContainsFunc(v.Jobs, func(one belfry.Enqueued) bool { return !one.Existing })
+	}
+	if made {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// located is where to find what was made, or nothing where it has no address.
+func located(v any) string {
+	in := func(namespace, noun, name string) string {
+		return "/v1/" + noun + "/" + url.PathEscape(name) + "?namespace=" + url.QueryEscape(namespace)
+	}
+	number := func(id int64) string { return strconv.FormatInt(id, 10) }
+	switch v := v.(type) {
+	case belfry.Task:
+		return in(v.Namespace, "tasks", v.Name)
+	case belfry.Schedule:
+		return in(v.Namespace, "schedules", v.Name)
+	case belfry.MonitorView:
+		return in(v.Namespace, "monitors", v.Name)
+	case belfry.Backfill:
+		return in(v.Namespace, "backfills", number(v.ID))
+	case belfry.Upload:
+		return in(v.Artifact.Namespace, "artifacts", v.Artifact.SHA256)
+	case belfry.Job:
+		return in(v.Namespace, "jobs", number(v.ID))
+	case belfry.Enqueued:
+		return in(v.Job.Namespace, "jobs", number(v.Job.ID))
+	case enqueued:
+		if len(v.Jobs) == 1 {
+			return in(v.Jobs[0].Job.Namespace, "jobs", number(v.Jobs[0].Job.ID))
+		}
+	case newToken:
+		return "/v1/tokens/" + number(v.Token.ID)
+	case newJoinToken:
+		return "/v1/join-tokens/" + number(v.Token.ID)
+	case belfry.Session:
+		return "/v1/sessions/" + url.PathEscape(v.ID)
+	}
+	return ""
+}
