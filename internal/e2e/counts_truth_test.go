@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// So many jobs end in each way, and run for as long as they write down themselves. The record, the counts of the API and
+// the metrics all say that, and nothing else.
+func TestKnownTruthOfJobs(t *testing.T) {
+	onEach(t, func(t *testing.T, s *site) {
+		const good, bad, late, slow = 7, 3, 2, 4
+		n := s.serve("--allow-commands")
+		ran := filepath.Join(s.dir, "ran")
+		retry := func(attempts int) func(*belfry.Task) {
+			return func(task *belfry.Task) {
+				task.Retry = belfry.Retry{MaxAttempts: attempts, Delay: belfry.Duration(10 * time.Millisecond), Backoff: belfry.BackoffFixed, Jitter: -1}
+			}
+		}
+		n.shellTask("good", "true")
+		n.shellTask("bad", "exit 3", retry(2))
+		n.shellTask("late", "sleep 600", retry(1), func(task *belfry.Task) { task.Timeout = belfry.Duration(time.Second) })
+		n.shellTask("slow", fmt.Sprintf(`b=$(date +%%s.%%N); sleep 1; echo "$BELFRY_JOB_ID $b $(date +%%s.%%N)" >>%s`, ran))
+		n.shellTask("never", "true")
+		var ids []int64
+		for task, jobs := range map[string]int{"good": good, "bad": bad, "late": late, "slow": slow} {
+			for range jobs {
+				ids = append(ids, n.enqueue(task).ID)
+			}
+		}
+		withdrawn := n.enqueue("never", func(j *belfry.NewJob) { j.Delay = belfry.Duration(time.Hour) })
+		must[belfry.Selected](t)(n.api.CancelJobs(t.Context(), "default", belfry.Selection{IDs: []int64{withdrawn.ID}}))
+		for _, id := range ids {
+			n.becomes(id, patience, belfry.JobSucceeded, belfry.JobFailed)
+		}
+
+		outcomes := map[belfry.Outcome]int{}
+		var lasted float64
+		for _, id := range ids {
+			for _, a := range n.attempts(id) {
+				outcomes[a.Outcome]++
+				lasted += a.EndedAt.Sub(a.BeganAt()).Seconds()
+			}
+		}
+		for outcome, want := range map[belfry.Outcome]int{belfry.OutcomeOK: good + slow, belfry.OutcomeError: 2 * bad, belfry.OutcomeTimeout: late} {
+			if outcomes[outcome] != want {
+				t.Errorf("the record has %d attempts that ended %s, and there were %d", outcomes[outcome], outcome, want)
+			}
+		}
+		text, err := os.ReadFile(ran)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var id int64
+			var from, to float64
+			if _, err := fmt.Sscan(line, &id, &from, &to); err != nil {
+				t.Fatal(line, err)
+			}
+			a := n.attempts(id)[0]
+			began, ended := float64(a.BeganAt().UnixMicro())/1e6, float64(a.EndedAt.UnixMicro())/1e6
+			// A program may be slow to start and to be reaped, but it ran within its attempt, and that is no second run long.
+			if began > from+0.05 || ended < to-0.05 || ended-began > 2*(to-from) && ended-began > to-from+2 {
+				t.Errorf("job %d ran from %f to %f, and its attempt from %f to %f", id, from, to, began, ended)
+			}
+		}
+
+		for state, want := range map[belfry.JobState]int{belfry.JobSucceeded: good + slow, belfry.JobFailed: bad + late, belfry.JobCanceled: 1, belfry.JobReady: 0, belfry.JobRunning: 0} {
+			count := must[belfry.JobCount](t)(n.api.CountJobs(t.Context(), belfry.JobFilter{States: []belfry.JobState{state}}, belfry.CountOptions{}))
+			if count.Count != want {
+				t.Errorf("%d jobs are %s, and %d are counted", want, state, count.Count)
+			}
+		}
+
+		page := get(t, n.url+"/metrics", s.token())
+		if page.StatusCode != http.StatusOK {
+			t.Fatal(page.StatusCode, page.Body)
+		}
+		sum := func(name string, labels ...string) (total float64) {
+			for line := range strings.Lines(page.Body) {
+				m := regexp.MustCompile(`^` + name + `\{(.*)\} (\S+)\s*$`).FindStringSubmatch(line)
+				if m == nil || !strings.Contains(m[1], `queue="default"`) {
+					continue
+				}
+				fits := true
+				for _, l := range labels {
+					fits = fits && strings.Contains(m[1], l)
+				}
+				if v, err := strconv.ParseFloat(m[2], 64); err == nil && fits {
+					total += v
+				}
+			}
+			return total
+		}
+		attempts := float64(good + 2*bad + late + slow)
+		for _, c := range []struct {
+			what   string
+			labels []string
+			want   float64
+		}{
+			{"belfry_attempts_total", nil, attempts},
+			{"belfry_attempts_total", []string{`outcome="ok"`}, good + slow},
+			{"belfry_attempts_total", []string{`outcome="error"`}, 2 * bad},
+			{"belfry_attempts_total", []string{`outcome="timeout"`}, late},
+			{"belfry_jobs_settled_total", []string{`state="succeeded"`}, good + slow},
+			{"belfry_jobs_settled_total", []string{`state="failed"`}, bad + late},
+			{"belfry_jobs_claimed_total", nil, attempts},
+			{"belfry_start_lag_seconds_count", nil, attempts},
+			{"belfry_attempt_seconds_count", nil, attempts},
+		} {
+			if got := sum(c.what, c.labels...); got != c.want {
+				t.Errorf("%s%v is %v, and there were %v", c.what, c.labels, got, c.want)
+			}
+		}
+		if got := sum("belfry_attempt_seconds_sum"); math.Abs(got-lasted) > 0.2*lasted {
+			t.Errorf("attempts ran for %.2f s by the metrics, and for %.2f s by the record", got, lasted)
+		}
+	})
+}
