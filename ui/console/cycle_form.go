@@ -163,6 +163,7 @@ func (f *cycleForm) change(verb string, i int) bool {
 			f.Rows = append(f.Rows, memberRow{})
 			f.Focus = "task"
 		}
+	case "again": // as it was typed
 	default:
 		return false
 	}

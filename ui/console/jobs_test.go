@@ -328,7 +328,7 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 	s.someJobs()
 	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
 	v := s.visitor(secret)
-	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/-bulk", "/tasks", "/tasks/hello/edit", "/tasks/hello/delete"} {
+	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
 		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
 		if status != http.StatusForbidden {
 			t.Errorf("%s: %d %s", path, status, body)

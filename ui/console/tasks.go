@@ -28,7 +28,7 @@ type taskAPI interface {
 
 var taskRoutes = []route{
 	{"GET /tasks", taskList},
-	{"POST /tasks", createTask},
+	{"POST /tasks/-new", createTask},
 	{"GET /tasks/-new", newTaskForm},
 	{"GET /tasks/{name}", taskPage},
 	{"GET /tasks/{name}/edit", editTaskForm},

@@ -14,7 +14,7 @@ export function resume() {
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
-const texts = form => [...form.elements].filter(e => e.name && e.type !== 'password' && e.type !== 'file' && (e.type !== 'hidden' || e.name === 'version') && e.nodeName !== 'BUTTON' && e.nodeName !== 'FIELDSET');
+const texts = form => [...form.elements].filter(e => e.name && e.name !== 'seen' && !['password', 'file'].includes(e.type) && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
 
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
@@ -26,6 +26,10 @@ function fill({action, fields}) {
   const form = [...document.querySelectorAll('main form[method=post]')].find(f => f.getAttribute('action') === action);
   if (!form) return;
   const inputs = texts(form);
+  if (form.dataset.again && inputs.map(e => e.name).sort().join() !== fields.map(([name]) => name).sort().join()) {
+    sendAgain(form, fields); // it had more rows, or fewer
+    return;
+  }
   for (const [name, value] of fields) {
     const i = inputs.findIndex(e => e.name === name); // one by one: some names stand more than once
     if (i < 0) continue;
@@ -41,4 +45,17 @@ function fill({action, fields}) {
   note.textContent = 'You are signed in again. What you typed is here and has not been sent yet.';
   form.prepend(note);
   form.dispatchEvent(new Event('input', {bubbles: true}));
+}
+
+// The server shows the form as it was typed. Nothing is saved.
+function sendAgain(form, fields) {
+  const again = document.createElement('form');
+  again.method = 'post';
+  again.action = form.getAttribute('action');
+  for (const [name, value] of [...fields, ['do', form.dataset.again]]) {
+    if (value === false) continue;
+    again.append(Object.assign(document.createElement('input'), {type: 'hidden', name, value: value === true ? 'true' : value}));
+  }
+  document.body.append(again);
+  again.submit();
 }
