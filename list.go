@@ -33,6 +33,7 @@ type TaskFilter struct {
 	Namespace string // * for all
 	Kind      Kind
 	Tag       string
+	Part      string // of the name, whatever its case
 }
 
 // ScheduleFilter selects schedules, by name.

@@ -84,7 +84,7 @@ func (c *Client) Task(ctx context.Context, namespace, name string) (belfry.Task,
 // Tasks implements [Tasks].
 func (c *Client) Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[belfry.Task], error) {
 	return get[belfry.Page[belfry.Task]](ctx, c, "/v1/tasks",
-		paged(f.Paging, words("namespace", f.Namespace, "kind", string(f.Kind), "tag", f.Tag)))
+		paged(f.Paging, words("namespace", f.Namespace, "kind", string(f.Kind), "tag", f.Tag, "part", f.Part)))
 }
 
 // CreateSchedule implements [Schedules].

@@ -69,9 +69,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteTask(ctx, "ns", "n") }},
 		{[]any{"Task", "ns", "n"}, filled[belfry.Task]().Redacted(),
 			func(ctx context.Context) (any, error) { return c.Task(ctx, "ns", "n") }},
-		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"}}, pageOf(filled[belfry.Task]().Redacted()),
+		{[]any{"Tasks", belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"}}, pageOf(filled[belfry.Task]().Redacted()),
 			func(ctx context.Context) (any, error) {
-				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g"})
+				return c.Tasks(ctx, belfry.TaskFilter{Paging: paging, Namespace: "*", Kind: "http", Tag: "g", Part: "p"})
 			}},
 		{[]any{"CreateArtifact", belfry.Artifact{Namespace: "ns", SHA256: digest, Size: 7}}, filled[belfry.Upload](),
 			func(ctx context.Context) (any, error) {

@@ -74,6 +74,7 @@ func (s *Server) taskRoutes() {
 		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Kind      belfry.Kind `query:"kind" doc:"Only tasks of this kind"`
 		Tag       string      `query:"tag" doc:"Only tasks with this tag"`
+		Part      string      `query:"part" maxLength:"128" doc:"Only tasks with this in their name, whatever its case"`
 		Limit     int         `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
 		Cursor    string      `query:"cursor" doc:"Next of the page before"`
 	}
@@ -81,7 +82,7 @@ func (s *Server) taskRoutes() {
 		id: "task-list", method: http.MethodGet, path: "/v1/tasks", scope: belfry.ScopeRead,
 		summary: "List tasks by name",
 	}, func(ctx context.Context, c *call, in *listing) (belfry.Page[belfry.Task], error) {
-		f := belfry.TaskFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag}
+		f := belfry.TaskFilter{Paging: belfry.Paging{Limit: in.Limit, Cursor: in.Cursor}, Kind: in.Kind, Tag: in.Tag, Part: in.Part}
 		var err error
 		if f.Namespace, err = inNamespace(c.token, "namespace", in.Namespace); err != nil {
 			return belfry.Page[belfry.Task]{}, err

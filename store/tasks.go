@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/belfry-run/belfry"
 )
@@ -349,6 +350,9 @@ func (s *Store) Tasks(ctx context.Context, f belfry.TaskFilter) (p belfry.Page[b
 	}
 	if f.Tag != "" {
 		w.and("replace(tags, ?, '') <> tags", ","+f.Tag+",")
+	}
+	if f.Part != "" {
+		w.and("replace(lower(name), ?, '') <> lower(name)", strings.ToLower(f.Part))
 	}
 	w.notOwned("name")
 	err = s.db.Read(ctx, func(tx Tx) error {

@@ -19,14 +19,15 @@ func (c *cli) taskCmd() *cobra.Command {
 }
 
 func (c *cli) taskList() *cobra.Command {
-	var kind, tag string
+	var kind, tag, part string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List tasks", Args: cobra.NoArgs}
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&kind, "kind", "", "only this kind")
 	cmd.Flags().StringVar(&tag, "tag", "", "only with this tag")
+	cmd.Flags().StringVar(&part, "part", "", "only those with this in their name")
 	cmd.RunE = c.verb(func(ctx context.Context, s *conn, _ *cobra.Command, _ []string) error {
 		p, err := allPages(*limit, func(pg belfry.Paging) (belfry.Page[belfry.Task], error) {
-			return s.Tasks(ctx, belfry.TaskFilter{Paging: pg, Namespace: s.namespace, Kind: belfry.Kind(kind), Tag: tag})
+			return s.Tasks(ctx, belfry.TaskFilter{Paging: pg, Namespace: s.namespace, Kind: belfry.Kind(kind), Tag: tag, Part: part})
 		})
 		if err != nil {
 			return err

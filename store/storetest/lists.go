@@ -99,6 +99,7 @@ func init() {
 		want(b, "by tag", fmt.Sprint(tasks(belfry.TaskFilter{Tag: "red"})), "[t]")
 		want(b, "by another", fmt.Sprint(tasks(belfry.TaskFilter{Tag: "redder"})), "[t u]")
 		want(b, "by kind", fmt.Sprint(tasks(belfry.TaskFilter{Kind: belfry.KindCommand})), "[u]")
+		want(b, "by a part of the name", fmt.Sprint(tasks(belfry.TaskFilter{Part: "U"})), "[u]")
 		want(b, "in no namespace", fmt.Sprint(tasks(belfry.TaskFilter{Namespace: "other"})), "[]")
 		schedules := func(f belfry.ScheduleFilter) (names []string) {
 			for _, s := range must(b.st.Schedules(b.ctx, f))(b).Items {

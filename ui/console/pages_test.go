@@ -107,6 +107,8 @@ var everyPage = []struct {
 	{name: "audit-none", path: "/audit?actor=nobody", says: []string{"Nothing was changed like that."}},
 	{name: "audit-wrong", path: "/audit?since=never", says: []string{"is not a time"}, status: 422},
 	{name: "tasks", path: "/tasks", says: []string{"hello", "func", "later"}},
+	{name: "tasks-part", path: "/tasks?part=LAT", says: []string{"later", "func"}},
+	{name: "tasks-none", path: "/tasks?part=nothing", says: []string{"No task is like that."}},
 	{name: "tasks-empty", path: "/tasks?namespace=nobody", says: []string{"There is no task yet."}},
 	{name: "task", path: "/tasks/hello", says: []string{"hourly", "How it runs", "Newest jobs", "running"}},
 	{name: "task-new", path: "/tasks/-new", says: []string{"New task"}, scope: belfry.ScopeAdmin},

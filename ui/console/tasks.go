@@ -46,7 +46,7 @@ type tasksData struct {
 }
 
 func taskList(p *page) error {
-	d := tasksData{Filter: belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.Kind(p.Query("kind")), Tag: strings.TrimSpace(p.Query("tag")), Paging: belfry.Paging{Cursor: p.Query("cursor")}}}
+	d := tasksData{Filter: belfry.TaskFilter{Namespace: p.Namespace, Kind: belfry.Kind(p.Query("kind")), Tag: strings.TrimSpace(p.Query("tag")), Part: strings.TrimSpace(p.Query("part")), Paging: belfry.Paging{Cursor: p.Query("cursor")}}}
 	var err error
 	if d.Tasks, err = p.api.Tasks(p.r.Context(), d.Filter); err != nil {
 		return err
@@ -61,6 +61,7 @@ func (d tasksData) Fields() []field {
 		kinds = append(kinds, string(k))
 	}
 	return []field{
+		newField("part", "Name contains", "search", d.Filter.Part, "", nil),
 		newField("kind", "Kind", "select", string(d.Filter.Kind), "", nil).Among(kinds...),
 		newField("tag", "Tag", "search", d.Filter.Tag, "", nil),
 	}
@@ -68,7 +69,7 @@ func (d tasksData) Fields() []field {
 
 // Unfiltered reports that everything is shown.
 func (d tasksData) Unfiltered() bool {
-	return d.Filter.Kind == "" && d.Filter.Tag == "" && d.Filter.Cursor == ""
+	return d.Filter.Kind == "" && d.Filter.Tag+d.Filter.Part == "" && d.Filter.Cursor == ""
 }
 
 // TaskPager goes on with the list.
@@ -328,12 +329,12 @@ func (p *page) DeleteTask(t belfry.Task) confirm {
 // TasksCommand is the list without this page.
 func (p *page) TasksCommand(d tasksData) command {
 	cli := []string{"task", "list"}
-	for _, f := range [][2]string{{"--kind", string(d.Filter.Kind)}, {"--tag", d.Filter.Tag}} {
+	for _, f := range [][2]string{{"--kind", string(d.Filter.Kind)}, {"--tag", d.Filter.Tag}, {"--part", d.Filter.Part}} {
 		if f[1] != "" {
 			cli = append(cli, f[0], f[1])
 		}
 	}
-	return p.Command("GET", p.apiPath("/v1/tasks", "kind", string(d.Filter.Kind), "tag", d.Filter.Tag), "", cli...)
+	return p.Command("GET", p.apiPath("/v1/tasks", "kind", string(d.Filter.Kind), "tag", d.Filter.Tag, "part", d.Filter.Part), "", cli...)
 }
 
 // TaskCommand is reading a task without this page.
