@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +86,19 @@ func TestCycleMoves(t *testing.T) {
 	b.Shows("Last run", "1 ok", "1 failed", "no more paper")
 	picture(b, "cycle-done")
 	b.Quiet(s.url)
+	// Its job shows the members, and no wait for a worker that nothing waited for.
+	run := must(s.Jobs(t.Context(), belfry.JobFilter{Task: "two"}))(s).Items[0]
+	b.Visit(fmt.Sprint(s.url, "/jobs/", run.ID))
+	b.Shows("Members", "first", "second", "no more paper")
+	says(b, "#members ~ table", "ok", "failed")
+	var text string
+	b.Eval(`document.querySelector('main').textContent`, &text)
+	if strings.Contains(text, "Waits for a worker") || strings.Contains(text, "at most 1") || strings.Contains(text, "Claimed") {
+		t.Error("the job of a cycle waits for a worker, or has attempts")
+	}
+	b.Layout()
+	b.Axe()
+	picture(b, "cycle-job")
 }
 
 func TestCycleActions(t *testing.T) {

@@ -42,6 +42,7 @@ type jobData struct {
 	Attempts []belfry.Attempt
 	Why      belfry.Why
 	Course   course
+	Members  []memberBar  // of a cycle
 	Task     *belfry.Task // as it is now; nil when it is gone
 	Log      logPart
 }
@@ -82,6 +83,14 @@ func jobPage(p *page) error {
 		return err
 	}
 	d.Course = newCourse(job, d.Attempts, p.Now)
+	if job.Kind == belfry.KindCycle {
+		if d.Members, err = p.cycleBars(job); err != nil {
+			return err
+		}
+		if len(d.Members) > 0 {
+			d.Course = newCycleCourse(job, d.Members, p.Now)
+		}
+	}
 	return p.show("job", d)
 }
 
