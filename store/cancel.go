@@ -275,16 +275,6 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 			left[r.ID] = "its queue was deleted"
 			continue
 		}
-		if r.Trigger == belfry.TriggerCycle {
-			held, err := c.holdMember(r)
-			if err != nil {
-				return nil, err
-			}
-			if !held {
-				left[r.ID] = "a cycle runs its task now"
-				continue
-			}
-		}
 		if t := tasks[r.TaskID]; t.Cycle != nil {
 			t.ID = r.TaskID
 			live, err := c.s.liveCycles(c.ctx, c.tx, t)
@@ -296,6 +286,16 @@ func (c *change) bringBack(rows []jobRow) (left map[int64]string, err error) {
 				continue
 			}
 			cycles[t.ID] = true
+		}
+		if r.Trigger == belfry.TriggerCycle {
+			held, err := c.holdMember(r)
+			if err != nil {
+				return nil, err
+			}
+			if !held {
+				left[r.ID] = "a cycle runs its task now"
+				continue
+			}
 		}
 		ids = append(ids, r.ID)
 		if c.wake(topicQueue(r.Queue)); tasks[r.TaskID].Kind == belfry.KindCycle {

@@ -350,7 +350,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 			set ended_at = $1, lost = 1
 			where ended_at = 0 and remote = 0 and token = 0
 			returning id, renewed_at`, micros(c.now))
-		if err != nil {
+		if err != nil || len(dead) == 0 {
 			return err
 		}
 		c.observe(func(o Observer) { o.Lost(len(dead)) })

@@ -209,7 +209,15 @@ func landWorker(ctx context.Context, st *store.Store) (belfry.Session, error) {
 	for _, t := range landTasks {
 		info.Funcs = append(info.Funcs, t.name)
 	}
-	return st.OpenSession(ctx, info)
+	session, err := st.OpenSession(ctx, info)
+	if err != nil {
+		return session, err
+	}
+	// It is one elsewhere, or the next process on SQLite would give up what it runs.
+	return session, change(ctx, st, func(tx store.Tx) error {
+		_, err := tx.Exec(ctx, `update belfry.sessions set remote = 1 where id = $1`, session.ID)
+		return err
+	})
 }
 
 func landWant(n int) map[string]int { return map[string]int{"default": n, "billing": n, "media": n} }
