@@ -8,7 +8,7 @@ const visible = box => box.height > 0 && box.bottom > 0 && box.top < innerHeight
 // scrolls the first of them that is still there back to its place.
 export function whereLooked() {
   const found = [...document.querySelectorAll('main :hover')].reverse();
-  if (!found.length) for (const e of document.querySelectorAll('main [data-live]')) e.style.marginTop = '';
+  if (!found.length) for (const e of document.querySelectorAll('main [data-live]')) e.style.marginTop = e.style.paddingTop = '';
   if (document.activeElement?.closest('main')) found.push(document.activeElement);
   found.push(...document.querySelectorAll('main [data-live] input:checked'));
   if (scrollY > 0) for (let e = document.elementFromPoint(innerWidth / 2, 80); e?.closest('main'); e = e.parentElement) found.push(e);
@@ -24,9 +24,11 @@ export function whereLooked() {
     const scroll = () => { if (Math.abs(off()) >= 1) scrollBy({top: off(), behavior: 'instant'}); };
     scroll();
     const part = e.closest('[data-live]');
-    if (off() <= -1 && part) part.style.marginTop = `${(parseFloat(part.style.marginTop) || 0) - off()}px`; // the page ends at its top
-    if (off() >= 1) { // or at its foot
-      document.body.style.paddingBottom = `${(parseFloat(document.body.style.paddingBottom) || 0) + off()}px`;
+    const add = (to, side, by) => { to.style[side] = `${(parseFloat(getComputedStyle(to)[side]) || 0) + by}px`; };
+    if (off() <= -1 && part) add(part, 'marginTop', -off()); // the page ends at its top
+    if (off() <= -1 && part) add(part, 'paddingTop', -off()); // and the margin lies within another
+    if (off() >= 1) { // or it ends at its foot
+      add(document.body, 'paddingBottom', off());
       scroll();
     }
     owed = Math.abs(off()) < 1 ? {of: e, by: off()} : {};
