@@ -74,7 +74,7 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
-	one := s.serve("--allow-commands", "--session-ttl", "1s")
+	one := s.serve("--allow-commands", "--session-ttl", "3s")
 	const forever = `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`
 	one.shellTask("patient", forever, func(t *belfry.Task) { soon("patient", t) })
 	one.shellTask("once", forever, func(t *belfry.Task) {
@@ -89,7 +89,7 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	for _, id := range append(ids, fragile) {
 		one.becomes(id, patience, belfry.JobRunning)
 	}
-	two := s.serve("--allow-commands", "--session-ttl", "1s") // idle, and alive when the other is not
+	two := s.serve("--allow-commands") // idle, and alive when the other is not
 	one.kill()
 	killed := time.Now()
 
@@ -116,13 +116,13 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
-	sleeper := s.serve("--allow-commands", "--session-ttl", "1s", "--log-level", "debug")
+	sleeper := s.serve("--allow-commands", "--session-ttl", "3s", "--log-level", "debug")
 	gate := filepath.Join(s.dir, "gate")
 	sleeper.shellTask("nap", "while [ ! -e "+gate+" ]; do sleep 0.05; done", func(t *belfry.Task) { soon("nap", t) })
 	id := sleeper.enqueue("nap").ID
 	sleeper.becomes(id, patience, belfry.JobRunning)
 	lease := must[belfry.Job](t)(sleeper.api.Job(t.Context(), "default", id)).Lease
-	awake := s.serve("--allow-commands", "--session-ttl", "1s")
+	awake := s.serve("--allow-commands") // whose own session a busy machine does not end
 
 	sleeper.signal(syscall.SIGSTOP)
 	s.write("gate", "") // the command ends, and nobody hears of it yet
@@ -203,7 +203,7 @@ func TestANodeFrozenInATransactionHoldsUpNobody(t *testing.T) {
 	})
 	calm()
 	stopped := time.Now()
-	other := s.serve("--allow-commands", "--session-ttl", "1s")
+	other := s.serve("--allow-commands")
 	blocked := func() string {
 		return ask(`
 			select coalesce(string_agg(pid || ' ' || application_name || ' ' || state || ', blocked by ' || pg_blocking_pids(pid)::text || ': ' || query, E'\n'), 'nobody')
