@@ -179,6 +179,14 @@ func harmful(method, path string) bool {
 		strings.Contains(path, "pause") || strings.Contains(path, "drain")
 }
 
+// credential is the header that opens a route. Who comes with a token is a program, for which there are no pages.
+func (d *departures) credential(way route) (name, value string) {
+	if strings.HasPrefix(way.path, "/v1/") || way.path == "/metrics" {
+		return "Authorization", "Bearer " + d.token
+	}
+	return "Cookie", d.cookie
+}
+
 // glance opens a stream and goes when it begins.
 func (d *departures) glance(way route) {
 	d.t.Helper()
@@ -188,8 +196,8 @@ func (d *departures) glance(way route) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+d.token)
-	req.Header.Set("Cookie", d.cookie)
+	name, value := d.credential(way)
+	req.Header.Set(name, value)
 	resp, err := plain.Do(req)
 	if err != nil {
 		d.t.Fatal(err)
@@ -222,7 +230,8 @@ func (d *departures) leave(r *rand.Rand, way route) {
 	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n",
 		way.method, way.path, strings.TrimPrefix(d.url, "http://"), len(way.body))
 	if known {
-		fmt.Fprintf(&head, "Authorization: Bearer %s\r\nCookie: %s\r\n", d.token, d.cookie)
+		name, value := d.credential(way)
+		fmt.Fprintf(&head, "%s: %s\r\n", name, value)
 	}
 	head.WriteString("\r\n")
 	text := head.String()
