@@ -20,10 +20,10 @@ import (
 // cycleFlags are the fields of a cycle that have a flag, and those of the
 // schedule that goes with it. Only flags that were given change anything.
 type cycleFlags struct {
-	file, stagger, description string
-	members, add, remove       []string
-	tags                       []string
-	times                      scheduleFlags
+	file, stagger, timeout, description string
+	members, add, remove                []string
+	tags                                []string
+	times                               scheduleFlags
 }
 
 const memberHelp = `TASK,SETTING=VALUE..., with the settings every, timeout, max-attempts, on-failure and input`
@@ -38,6 +38,7 @@ func (f *cycleFlags) flags(fs *pflag.FlagSet, update bool) {
 		fs.StringArrayVar(&f.members, "member", nil, "member, in the order of the flags: "+memberHelp)
 	}
 	fs.StringVar(&f.stagger, "stagger", "", "longest pause before a member, the first excepted, such as 30s; default: none")
+	fs.StringVar(&f.timeout, "timeout", "", "longest a run may take from its start, up to 7d; default: 24h")
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
 	fs.StringVar(&f.description, "description", "", "for people")
 	fs.StringArrayVar(&f.times.every, "every", nil, "how often it runs, such as 1h, by a schedule of the same name")
@@ -73,6 +74,9 @@ func (f *cycleFlags) apply(fs *pflag.FlagSet, t *belfry.Task) error {
 	set(fs.Changed("tag"), f.tags, &t.Tags)
 	set(fs.Changed("description"), f.description, &t.Description)
 	t.Cycle = &cycle
+	if err := duration(fs.Changed, "timeout", f.timeout, &t.Timeout); err != nil {
+		return err
+	}
 	return duration(fs.Changed, "stagger", f.stagger, &cycle.Stagger)
 }
 

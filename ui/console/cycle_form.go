@@ -38,7 +38,7 @@ type cycleForm struct {
 	Tasks []string // to choose from
 	Focus string   // ID of the button to go on with
 
-	name, description, stagger string
+	name, description, stagger, timeout string
 }
 
 // memberRow is a member as it was typed.
@@ -73,7 +73,7 @@ func editCycle(p *page) error {
 	if t.Cycle == nil {
 		return belfry.Errorf(belfry.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
-	f := cycleForm{edit: edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger)}
+	f := cycleForm{edit: edit{Version: t.Version()}, Saved: t.Name, name: t.Name, description: t.Description, stagger: durationInput(t.Cycle.Stagger), timeout: durationInput(t.Timeout)}
 	for _, m := range t.Cycle.Members {
 		f.Rows = append(f.Rows, rowOf(m))
 	}
@@ -101,7 +101,7 @@ func (f *cycleForm) show(p *page, refused error) error {
 // saveCycle does what the pressed button says: move, take or add a member, or save.
 func saveCycle(p *page) error {
 	form := p.r.PostForm
-	f := &cycleForm{edit: edit{Version: form.Get("version")}, Saved: p.r.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger")}
+	f := &cycleForm{edit: edit{Version: form.Get("version")}, Saved: p.r.PathValue("name"), name: form.Get("name"), description: form.Get("description"), stagger: form.Get("cycle.stagger"), timeout: form.Get("timeout")}
 	f.readRows(form)
 	verb, number, _ := strings.Cut(form.Get("do"), " ")
 	if i, err := strconv.Atoi(number); err == nil && f.change(verb, i) {
@@ -193,6 +193,7 @@ func (f *cycleForm) task(p *page) (t belfry.Task, err error) {
 		return d
 	}
 	c.Stagger = length("cycle.stagger", strings.TrimSpace(f.stagger))
+	t.Timeout = length("timeout", strings.TrimSpace(f.timeout))
 	for i, r := range f.Rows {
 		m := belfry.Member{Task: r.Task, Every: length(memberField(i, "every"), r.Every), Timeout: length(memberField(i, "timeout"), r.Timeout), OnFailure: belfry.OnFailure(r.OnFailure)}
 		if r.MaxAttempts != "" {
@@ -226,6 +227,7 @@ func (f *cycleForm) Fields() []field {
 	return []field{
 		newField("description", "Description", "text", f.description, "For people.", f.Err),
 		newField("cycle.stagger", "Stagger", "text", f.stagger, "Longest pause before a member, the first excepted, such as 30s; how long is spread evenly. Empty: none.", f.Err),
+		newField("timeout", "Timeout", "text", f.timeout, "Longest a run may take from its start, up to 7d. Empty: 24h.", f.Err),
 	}
 }
 
@@ -275,6 +277,11 @@ func (p *page) SaveCycleCommand(f *cycleForm) command {
 		}
 		if r.Task != "" {
 			words = append(words, "--member", text)
+		}
+	}
+	for _, s := range [][2]string{{"--stagger", f.stagger}, {"--timeout", f.timeout}} {
+		if s[1] != "" {
+			words = append(words, s[0], s[1])
 		}
 	}
 	return p.Command(method, p.apiPath(path), "@cycle.json", words...)

@@ -103,7 +103,7 @@ var everyPage = []struct {
 	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: belfry.ScopeOperate},
 	{name: "dead", path: "/dead", says: []string{"1 dead job", "the disk is full", "Redrive"}},
 	{name: "dead-none", path: "/dead?q=task%3Ahello", says: []string{"No job is dead."}},
-	{name: "audit", path: "/audit", says: []string{"create", "hourly", "token:"}},
+	{name: "audit", path: "/audit?noun=schedule", says: []string{"create", "hourly", "token:"}},
 	{name: "audit-none", path: "/audit?actor=nobody", says: []string{"Nothing was changed like that."}},
 	{name: "audit-wrong", path: "/audit?since=never", says: []string{"is not a time"}, status: 422},
 	{name: "tasks", path: "/tasks", says: []string{"hello", "func", "later"}},
