@@ -154,7 +154,10 @@ func checkHistory(v *verdict, r record, history []line) {
 			finished[at] = true
 			// A success may be lost on the way to the record, or be met by a request
 			// to cancel, never turned into something else.
-			if outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost && j.State != belfry.JobCanceled {
+			// One that was claimed ahead and had begun a moment before its worker was
+			// lost is handed back, see decision 0003.
+			forgiven := outcome == belfry.OutcomeHandedBack && strings.Contains(as[l.attempt-1].Error, "before it said that the job had begun")
+			if outcome != belfry.OutcomeOK && outcome != belfry.OutcomeLost && !forgiven && j.State != belfry.JobCanceled {
 				v.errorf("job %d came to its end under lease %d, and the record says %s: %s", l.job, l.lease, outcome, as[l.attempt-1].Error)
 			}
 		}
