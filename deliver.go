@@ -81,7 +81,7 @@ const (
 //   - An up goes only where its down went, or where there was no down to go.
 //   - What waited for the end of quiet hours is told if it is still so.
 //   - What waited for more than its group is routed again: see [Reroute]. It
-//     is not sent when no rule sends it to this channel any more, but the end
+//     is not sent when no rule sends it to this channel now, but the end
 //     of an outage goes where its begin was told.
 //   - In maintenance, and while a monitor it depends on is down, nobody is told
 //     that something began. What is still so afterwards is told then. Pages

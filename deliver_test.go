@@ -218,13 +218,13 @@ func TestDeliverRoutesAgain(t *testing.T) {
 		{"still quiet for a job", "job_failed - 10:00" + quiet, "", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"quiet after maintenance", "down site 10:00" + window, "site down", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"quiet and over", "down site 10:00" + quiet, "site up", night, "1 no: over before it was told"},
-		{"not quiet any more", "down site 10:00" + quiet, "site down", []AlertRule{everything}, "1 send"},
-		{"no rule any more", "down site 10:00" + quiet, "site down", nil, "1 no: alert rule all was deleted"},
+		{"quiet hours over", "down site 10:00" + quiet, "site down", []AlertRule{everything}, "1 send"},
+		{"rule deleted", "down site 10:00" + quiet, "site down", nil, "1 no: alert rule all was deleted"},
 		{"nor for a job", "job_failed - 10:00" + quiet, "", nil, "1 no: alert rule all was deleted"},
 		{"nor after maintenance", "down site 10:00" + window, "site down", nil, "1 no: alert rule all was deleted"},
 		{"but another rule", "down site 10:00" + quiet, "site down", other, "1 send"},
-		{"a rule that is off", "down site 10:00" + quiet, "site down", off, "1 no: alert rule all does not send it here any more"},
-		{"another channel", "down site 10:00" + quiet, "site down", moved, "1 no: alert rule all does not send it here any more; phone by all at 10:00"},
+		{"a rule that is off", "down site 10:00" + quiet, "site down", off, "1 no: alert rule all no longer sends it here"},
+		{"another channel", "down site 10:00" + quiet, "site down", moved, "1 no: alert rule all no longer sends it here; phone by all at 10:00"},
 		{"what waits for its group is not routed again", "down site 10:00", "site down", nil, "1 send"},
 		{"nor is what was tried", "down site 10:00 tries=x" + quiet, "site down", nil, "1 send"},
 		{"an end in quiet hours", "up site 10:00" + quiet, "site up told=sent", night, "1 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
@@ -233,7 +233,7 @@ func TestDeliverRoutesAgain(t *testing.T) {
 		{"both in quiet hours that go on", "down site 10:00" + quiet + "; up site 10:00" + quiet, "site up told=pending", night, "1 no: over before it was told; 2 until 12:00: quiet hours until 2026-03-02T12:00:00Z"},
 		{"a reminder without its rule", "reminder site 10:00", "site down", other, "1 no: alert rule all was deleted"},
 		{"a reminder of a rule that reminds later", "reminder site 10:00", "site down", with(func(r *AlertRule) { r.Remind = span("3h") }), "1 until 12:00: "},
-		{"or never", "reminder site 10:00", "site down", with(func(r *AlertRule) { r.Remind = 0 }), "1 no: alert rule all does not remind of it any more"},
+		{"or never", "reminder site 10:00", "site down", with(func(r *AlertRule) { r.Remind = 0 }), "1 no: alert rule all no longer reminds of it"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,7 @@ func Route(n Notice, rules []AlertRule, quiet func(rule AlertRule, at time.Time)
 
 // Rerouted is the answer of [Reroute].
 type Rerouted struct {
-	Gone    string     // why no rule sends the alert to its channel any more; empty: one does
+	Gone    string     // why no rule sends the alert to its channel now; empty: one does
 	Instead []Delivery // where its rule sends it now, when it is gone
 	DueAt   time.Time  // when it is due, if not now
 	Held    string     // why it waits until then
@@ -80,7 +80,7 @@ func Reroute(a Alert, rules []AlertRule, quiet func(rule AlertRule, at time.Time
 		if len(own) > 0 {
 			planned := NextReminder(own[0], a.Notice.Since, a.Notice.Count-1)
 			if planned.IsZero() {
-				return Rerouted{Gone: fmt.Sprintf("alert rule %s does not remind of it any more", a.Rule)}
+				return Rerouted{Gone: fmt.Sprintf("alert rule %s no longer reminds of it", a.Rule)}
 			}
 			from = later(from, planned)
 		}
@@ -91,7 +91,7 @@ func Reroute(a Alert, rules []AlertRule, quiet func(rule AlertRule, at time.Time
 	case i < 0 && len(own) == 0:
 		return Rerouted{Gone: fmt.Sprintf("alert rule %s was deleted", a.Rule)}
 	case i < 0:
-		out.Gone = fmt.Sprintf("alert rule %s does not send it here any more", a.Rule)
+		out.Gone = fmt.Sprintf("alert rule %s no longer sends it here", a.Rule)
 		if a.Notice.Type != NoticeReminder {
 			out.Instead = Route(a.Notice, own, quiet, now)
 		}

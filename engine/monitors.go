@@ -42,15 +42,16 @@ type Cycles interface {
 
 func (e *Engine) cycles(c Cycles) pass {
 	return func(ctx context.Context) (time.Duration, error) {
-		p, err := c.StartCycles(ctx)
-		if p.Jobs > 0 || err != nil {
-			return shortest, err
-		}
 		begun := time.Now()
-		late, err := c.EndLateCycles(ctx)
-		if late.Jobs > 0 {
+		p, err := c.StartCycles(ctx)
+		if late := !p.NextAt.IsZero() && !p.NextAt.After(p.Now); err == nil && late {
+			if p, err = c.EndLateCycles(ctx); p.Jobs == 0 {
+				return clockEvery, err // the clock was set, and is to be followed first
+			}
+		}
+		if p.Jobs > 0 {
 			return shortest, err
 		}
-		return until(late.NextAt, late.Now, begun), err
+		return until(p.NextAt, p.Now, begun), err
 	}
 }

@@ -10,15 +10,16 @@ import (
 // audit records a change in its own transaction, so that there is no change
 // without a row and no row without a change.
 func (c *change) audit(action, noun, namespace, name, note string, before, after any) error {
+	doc := docOrNull(after)
 	_, err := c.tx.Exec(c.ctx, `
 		insert into belfry.audit (at, namespace, actor, action, noun, name, note, before, after)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), docOrNull(after))
+		micros(c.now), namespace, belfry.ActorOf(c.ctx), action, noun, name, note, docOrNull(before), doc)
 	c.wake(topicJobs)
-	if err != nil {
+	if err != nil || doc == nil {
 		return err
 	}
-	return c.noteZones() // that what was changed names
+	return c.noteZones(*doc)
 }
 
 // RecordAudit keeps what happened outside of a transition, such as refusals.

@@ -369,13 +369,15 @@ func (c *change) saveMonitors(rows []monitorRow) error {
 // soon, because a window of maintenance came, went or changed, or a time zone did.
 func (c *change) wakeMonitors(namespace string) error {
 	c.wake(topicEngine)
+	w := &where{args: []any{micros(c.now)}}
+	w.equals("m.namespace", namespace)
 	_, err := c.tx.Exec(c.ctx, `
 		update belfry.monitors
-		set wake_at = $2
+		set wake_at = $1
 		where id in (
 			select m.id
 			from belfry.monitors m
-			where $1 in ('', m.namespace)
-			order by m.id`+c.sql.ForUpdate("m")+`)`, namespace, micros(c.now))
+			where `+w.sql()+`
+			order by m.id`+c.sql.ForUpdate("m")+`)`, w.args...)
 	return err
 }

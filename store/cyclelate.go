@@ -21,8 +21,7 @@ func (s *Store) EndLateCycles(ctx context.Context) (out belfry.Promoted, err err
 		if err != nil {
 			return err
 		}
-		next, _, err := first(ctx, c.tx, scanInt, `select deadline_at from belfry.cycle_runs where deadline_at > $1 order by deadline_at limit 1`, micros(c.now))
-		if out.NextAt = instant(next); err != nil || len(runs) == 0 {
+		if err != nil || len(runs) == 0 {
 			return err
 		}
 		if sure, err := c.trusted(); err != nil || !sure {

@@ -12,9 +12,9 @@ import (
 // cycleBatch bounds the cycles that begin in one transaction.
 const cycleBatch = 50
 
-// StartCycles begins cycles whose jobs are ready, and ends those that have run for as long as they may. A cycle has one
-// run at a time: a second one, of whatever schedule, is skipped, or waits if it is a member of another cycle. Every node may call it at the
-// same time. The job of a cycle waits for its members from then on: no worker
+// StartCycles begins cycles whose jobs are ready, and answers when the next run under way is late, for
+// [Store.EndLateCycles]. A cycle has one run at a time: a second one is skipped, whatever its schedule, or waits if it is a
+// member of another cycle. Every node may call it at the same time. The job of a cycle waits for its members from then on: no worker
 // has it, and nothing about it is kept in any process.
 func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *change) error {
@@ -27,8 +27,10 @@ func (s *Store) StartCycles(ctx context.Context) (out belfry.Promoted, err error
 		if err != nil {
 			return err
 		}
-		if out.Jobs = len(rows); out.Jobs == 0 {
-			return nil
+		deadline, _, err := first(ctx, c.tx, scanInt, `select deadline_at from belfry.cycle_runs order by deadline_at limit 1`)
+		out.NextAt = instant(deadline)
+		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
+			return err
 		}
 		if err := c.lockCycles(); err != nil {
 			return err

@@ -87,7 +87,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 	if err := s.FollowClock(ctx); err != nil {
 		return err
 	}
-	if _, err := s.compareZones(ctx); err != nil {
+	if _, err := s.compareZones(ctx, false); err != nil {
 		return err
 	}
 	return s.write(ctx, "prepare", func(c *change) error {

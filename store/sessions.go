@@ -340,7 +340,8 @@ func (s *Store) ReleaseLost(ctx context.Context) (out belfry.Released, err error
 	return out, err
 }
 
-// TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost. Only
+// TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost,
+// up to a batch for each: [Store.ReleaseLost] settles the rest. Only
 // whoever knows that the process is dead may call it: on SQLite, who has got the lock of the file. Sessions of workers
 // elsewhere go on.
 func (s *Store) TakeUp(ctx context.Context) error {
@@ -357,7 +358,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 		for _, x := range dead {
 			n, err := c.giveBack(x.session, belfry.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
 			if err != nil {
-				return err // what is more than a batch is left to ReleaseLost
+				return err
 			}
 			if n > 0 {
 				c.observe(func(o Observer) { o.Released(n, c.now.Sub(x.renewedAt)) })

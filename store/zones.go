@@ -20,7 +20,8 @@ type zones struct {
 	mu      sync.Mutex
 	begun   bool // the first look of this process is over
 	noted   map[string]bool
-	loads   int64             // of [cron.ZoneLoads], when they were noted
+	pending []string          // loaded, and not noted: previews load zones that no definition names
+	loads   int64             // of [cron.ZoneLoads], when pending was listed
 	adopted map[string]string // the release of zones that came from the database
 	own     map[string]string // digests, as of changes
 	changes int64
@@ -53,30 +54,42 @@ func (z *zones) version(name, release string) belfry.ZoneVersion {
 	return belfry.ZoneVersion{Digest: digest, Release: release}
 }
 
+// adopts reports that a zone came from the database.
+func (z *zones) adopts(name string) bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	_, ok := z.adopted[name]
+	return ok
+}
+
 func (z *zones) starting() bool {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	return !z.begun
 }
 
-// fresh lists the loaded zones that this process has not seen in the database.
-func (z *zones) fresh() (names []string, loads int64) {
-	loads = cron.ZoneLoads()
+// fresh lists the loaded zones that a document names and that are not in the database, as far as this process knows.
+func (z *zones) fresh(doc string) (names []string) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if loads == z.loads {
-		return nil, loads
+	if loads := cron.ZoneLoads(); loads != z.loads {
+		z.pending, z.loads = cron.LoadedZones(), loads
 	}
-	return slices.DeleteFunc(cron.LoadedZones(), func(name string) bool { return z.noted[name] }), loads
+	for _, name := range z.pending {
+		if !z.noted[name] && strings.Contains(doc, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-func (z *zones) note(names []string, loads int64) {
+func (z *zones) note(names ...string) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	for _, name := range names {
 		z.noted[name] = true
 	}
-	z.loads = max(z.loads, loads)
+	z.pending = slices.DeleteFunc(z.pending, func(name string) bool { return z.noted[name] })
 }
 
 // zoneRow is a zone as a batch carries it.
@@ -109,39 +122,37 @@ func (s *Store) ownZone(name string) (zoneRow, error) {
 	return zoneRow{Name: name, Digest: data.Digest, Release: v.Release, Data: base64.StdEncoding.EncodeToString(data.TZif), ReplanFrom: -1}, nil
 }
 
-// noteZones keeps the data of zones that a definition has named for the first time, in the transaction that saves it.
-// Whoever starts later can tell from it that a zone has changed, and use it where its own is older.
-func (c *change) noteZones() error {
-	names, loads := c.s.zones.fresh()
-	if len(names) > 0 {
-		var rows []zoneRow
-		for _, name := range names {
-			row, err := c.s.ownZone(name)
-			if err != nil {
-				return fmt.Errorf("zone %s: %w", name, err)
-			}
-			rows = append(rows, row)
-		}
-		from, args := c.sql.Table(1, "t", BatchOf(rows))
-		if _, err := c.tx.Exec(c.ctx, `
-			insert into belfry.zones (name, digest, release, data, replan_from)
-			select name, digest, release, data, replan_from
-			from `+from+`
-			where true
-			on conflict (name) do nothing`, args...); err != nil {
-			return err
+// noteZones keeps the data of the zones that a definition names for the first time, in the transaction that saves it.
+// A node that starts later compares its own data with it.
+func (c *change) noteZones(doc string) error {
+	names := c.s.zones.fresh(doc)
+	if len(names) == 0 {
+		return nil
+	}
+	rows := make([]zoneRow, len(names))
+	for i, name := range names {
+		var err error
+		if rows[i], err = c.s.ownZone(name); err != nil {
+			return fmt.Errorf("zone %s: %w", name, err)
 		}
 	}
-	c.after(func() { c.s.zones.note(names, loads) })
-	return nil
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
+	_, err := c.tx.Exec(c.ctx, `
+		insert into belfry.zones (name, digest, release, data, replan_from)
+		select name, digest, release, data, replan_from
+		from `+from+`
+		where true
+		on conflict (name) do nothing`, args...)
+	c.after(func() { c.s.zones.note(names...) })
+	return err
 }
 
 // FollowZones compares the time zones of this process with those of the database. Newer data than the database's is
 // installed in it, and the schedules of zones that changed are planned anew; data that is newer than this process's
-// takes the place of its own. Call it every ten seconds; opening a store calls it first, and leaves the planning to whoever
-// calls it next.
+// takes the place of its own. Nodes call it every ten seconds. Opening a store only adopts newer data, because a verb of
+// the command line opens stores too.
 func (s *Store) FollowZones(ctx context.Context) error {
-	moving, err := s.compareZones(ctx)
+	moving, err := s.compareZones(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -158,8 +169,9 @@ func (s *Store) FollowZones(ctx context.Context) error {
 	return nil
 }
 
-// compareZones settles which data holds, and answers the zones whose schedules are still to be planned by it.
-func (s *Store) compareZones(ctx context.Context) (moving []string, err error) {
+// compareZones settles which data holds, and answers the zones whose schedules are still to be planned by it. Without
+// follow it changes nothing in the database.
+func (s *Store) compareZones(ctx context.Context, follow bool) (moving []string, err error) {
 	var rows []zoneRow
 	err = s.db.Read(ctx, func(tx Tx) error {
 		rows, err = collect(ctx, tx, func(r Rows) (z zoneRow, err error) {
@@ -178,39 +190,41 @@ func (s *Store) compareZones(ctx context.Context) (moving []string, err error) {
 		case belfry.ZoneAdopted:
 			err = s.adoptZone(ctx, row, own)
 		case belfry.ZoneInstalled:
-			err = s.installZone(ctx, row)
+			if follow {
+				err = s.installZone(ctx, row)
+			}
 		case belfry.ZoneKept:
+		}
+		// What a node has planned by data that it replaced, in this life or before a crash, is planned once more.
+		if adopted := step == belfry.ZoneAdopted || starting && s.zones.adopts(row.Name); err == nil && follow && adopted {
+			err = s.planAnew(ctx, row.Name)
+			row.ReplanFrom = 0
 		}
 		if err != nil {
 			return nil, fmt.Errorf("follow zone %s: %w", row.Name, err)
 		}
-		if step != belfry.ZoneKept || row.ReplanFrom >= 0 {
+		if step == belfry.ZoneInstalled || row.ReplanFrom >= 0 {
 			moving = append(moving, row.Name)
 		}
-		s.zones.note([]string{row.Name}, 0)
+		s.zones.note(row.Name)
 	}
-	s.zones.mu.Lock()
-	s.zones.begun, s.zones.moving = true, moving
-	s.zones.mu.Unlock()
+	if follow {
+		s.zones.mu.Lock()
+		s.zones.begun, s.zones.moving = true, moving
+		s.zones.mu.Unlock()
+	}
 	return moving, nil
 }
 
-// adoptZone uses the database's data. What this process has planned by its own until now is planned once more.
+// adoptZone uses the database's data.
 func (s *Store) adoptZone(ctx context.Context, row zoneRow, own belfry.ZoneVersion) error {
 	var data string
-	err := s.write(ctx, "adopt zone", func(c *change) error {
-		found := false
-		var err error
-		data, found, err = first(ctx, c.tx, scanString, `
-			update belfry.zones set replan_from = 0
-			where name = $1 and digest = $2
-			returning data`, row.Name, row.Digest)
-		if err == nil && !found {
-			data = "" // replaced at this moment; the next look sees by what
-		}
+	var found bool
+	err := s.db.Read(ctx, func(tx Tx) (err error) {
+		data, found, err = first(ctx, tx, scanString, `select data from belfry.zones where name = $1 and digest = $2`, row.Name, row.Digest)
 		return err
 	})
-	if err != nil || data == "" {
+	if err != nil || !found { // replaced at this moment: the next look sees by what
 		return err
 	}
 	tzif, err := base64.StdEncoding.DecodeString(data)
@@ -226,6 +240,14 @@ func (s *Store) adoptZone(ctx context.Context, row zoneRow, own belfry.ZoneVersi
 	s.opt.Logger.Warn("this machine's data of a time zone is older than another node's, which is used instead; update it and restart",
 		"zone", row.Name, "own", own.Release, "used", row.Release)
 	return nil
+}
+
+// planAnew has the schedules of a zone planned once more.
+func (s *Store) planAnew(ctx context.Context, zone string) error {
+	return s.write(ctx, "plan anew", func(c *change) error {
+		_, err := c.tx.Exec(ctx, `update belfry.zones set replan_from = 0 where name = $1`, zone)
+		return err
+	})
 }
 
 // installZone puts this process's data in the place of the database's.

@@ -331,7 +331,7 @@ func init() {
 		{"whose rule has another channel goes there", func(b *bench) {
 			b.channel("phone", func(r *belfry.AlertRule) { r.Off = true })
 			must(b.st.SaveAlertRule(b.ctx, belfry.AlertRule{Name: "to-hook", Channels: []string{"phone"}, Group: -1}))(b)
-		}, []string{"site is down"}, "hook down suppressed\nphone down sent\n", "alert rule to-hook does not send it here any more"},
+		}, []string{"site is down"}, "hook down suppressed\nphone down sent\n", "alert rule to-hook no longer sends it here"},
 		{"whose rule is deleted is not sent", func(b *bench) {
 			ok(b, b.st.DeleteAlertRule(b.ctx, "default", "to-hook"))
 		}, nil, "hook down suppressed\n", "alert rule to-hook was deleted"},

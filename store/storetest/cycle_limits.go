@@ -19,9 +19,8 @@ func init() {
 		held := r.claim(r.session, 1).Jobs[0]
 		want(b, "member", held.Job.Task, "b")
 		b.clock.Move(59 * time.Second)
-		p := must(b.st.EndLateCycles(b.ctx))(b)
-		want(b, "ended before its time", p.Jobs, 0)
-		want(b, "next look", p.NextAt.Equal(Epoch.Add(time.Minute)), true)
+		want(b, "ended before its time", must(b.st.EndLateCycles(b.ctx))(b).Jobs, 0)
+		want(b, "next look", must(b.st.StartCycles(b.ctx))(b).NextAt.Equal(Epoch.Add(time.Minute)), true)
 		b.clock.Move(time.Second)
 		want(b, "ended", must(b.st.EndLateCycles(b.ctx))(b).Jobs, 1)
 		j := b.wantState(late.ID, belfry.JobFailed)

@@ -110,6 +110,24 @@ func init() {
 		want(b, "still", must(b.st.Schedule(b.ctx, "default", "first"))(b).NextAt, moved)
 	})
 
+	add("a verb that opens the database with newer zone data changes nothing, and with older data plans by the newer", func(b *bench) {
+		const zone = "Test/Verb"
+		b.st = b.zoneNode(zone, twoAhead, "2025c")
+		b.task("t")
+		b.schedule("gov", "t", daily(zone))
+		verb := func(like, release string) *store.Store {
+			b.machineHas(zone, like)
+			st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.shelf, ZoneRelease: release})
+			ok(b, st.Prepare(b.ctx))
+			return st
+		}
+		verb(threeAhead, "2026b")
+		want(b, "zones to be planned", b.count(`select count(*) from belfry.zones where replan_from >= 0`), 0)
+		want(b, "release", b.count(`select count(*) from belfry.zones where release = '2026b'`), 0)
+		b.st = verb(threeAhead, "2024a")
+		want(b, "planned by an older machine", b.schedule("second", "t", daily(zone)).NextAt.UTC(), old)
+	})
+
 	add("a pass over a changed zone that broke off is taken up by the next node", func(b *bench) {
 		const zone = "Test/Broken"
 		b.st = b.zoneNode(zone, twoAhead, "2026b")
