@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,6 +55,16 @@ func TestPagesThroughLiveUpdates(t *testing.T) {
 	}
 }
 
+// A short page, on which tables come and go above the row that is pointed at,
+// and in which that row leaves its table.
+func TestPagesThroughLiveUpdatesOfIncidents(t *testing.T) {
+	s := busySite(t)
+	s.busyPages()
+	v := s.visitor(s.admin)
+	v.get("/")
+	s.watch(slices.Repeat([]string{"/incidents?monitor=web-1"}, 6), v.http.Jar.Cookies(must(url.Parse(s.url))(s)))
+}
+
 // watch lets a person look at pages, all at the same time.
 func (s *site) watch(paths []string, cookies []*http.Cookie) {
 	s.Helper()
@@ -68,9 +79,16 @@ func (s *site) watch(paths []string, cookies []*http.Cookie) {
 		b.Visit(s.url + path)
 		settled(b)
 		b.Until(`document.getElementById('live').dataset.state === 'on'`)
-		var at *struct{ X, Y float64 }
-		b.Eval(person, &at)
-		if at != nil {
+		var there bool
+		b.Eval(person, &there)
+		for tries := 0; ; tries++ {
+			var at *struct{ X, Y float64 }
+			if b.Eval(`person.at()`, &at); at == nil {
+				break
+			}
+			if tries == 20 {
+				s.Fatalf("%s: what is pointed at moves away", path)
+			}
 			b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X, "y": at.Y}, nil)
 		}
 		var looks bool

@@ -30,6 +30,7 @@ export function isHeld(list) {
 const isRows = e => e.matches('tbody, ul, ol') && [...e.children].some(key);
 const isKept = n => n.nodeType === Node.ELEMENT_NODE && n.dataset.keep !== undefined;
 const isOpen = n => n.nodeType === Node.ELEMENT_NODE && (n.matches(':popover-open') || n.querySelector(':popover-open') !== null);
+const heldIn = n => n.nodeType === Node.ELEMENT_NODE ? [n, ...n.querySelectorAll('tbody, ul, ol')].filter(e => isRows(e) && isHeld(e)) : [];
 const key = n => n.nodeType === Node.ELEMENT_NODE ? n.getAttribute('id') || n.dataset.key || '' : '';
 
 export function morph(from, to) {
@@ -37,14 +38,22 @@ export function morph(from, to) {
   if (isKept(from) || from.matches('textarea, select, [data-rel], [data-rel-of]')) return; // what was typed, drawn, or ticks
   const old = [...from.childNodes].filter(n => !isKept(n)), fresh = [...to.childNodes];
   const same = partners(old, fresh);
+  const update = which => { for (const want of fresh.filter(which)) if (same.has(want)) one(same.get(want), want); };
   if (isRows(from) && isHeld(from)) {
     const rows = nodes => nodes.filter(key).length, stay = fresh.filter(n => key(n) && same.has(n)).length;
     const came = rows(fresh) - stay, went = rows(old) - stay;
     if (came || went) held.set(from, {came, went});
-    for (const want of fresh) if (key(want) && same.has(want)) one(same.get(want), want);
+    update(key);
     return;
   }
   const stays = new Set(same.values());
+  // A list that is to make way, such as for the word that nothing is down, waits for the hand as its rows do.
+  const leaving = old.filter(n => !stays.has(n)).flatMap(heldIn);
+  if (leaving.length) {
+    for (const list of leaving) held.set(list, {came: 0, went: [...list.children].filter(key).length});
+    update(() => true);
+    return;
+  }
   for (const n of old) if (!stays.has(n) && !isOpen(n)) n.remove(); // a question that is open is answered first
   let at = from.firstChild;
   for (const want of fresh) {

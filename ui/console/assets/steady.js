@@ -27,8 +27,8 @@ export function whereLooked() {
     const add = (to, side, by) => { to.style[side] = `${(parseFloat(getComputedStyle(to)[side]) || 0) + by}px`; };
     if (off() <= -1 && part) add(part, 'marginTop', -off()); // the page ends at its top
     if (off() <= -1 && part) add(part, 'paddingTop', -off()); // and the margin lies within another
-    if (off() >= 1) { // or it ends at its foot
-      add(document.body, 'paddingBottom', off());
+    if (off() >= 1) { // or it ends at its foot; a margin, because a page shorter than the window takes padding in
+      add(document.body, 'marginBottom', off());
       scroll();
     }
     owed = Math.abs(off()) < 1 ? {of: e, by: off()} : {};

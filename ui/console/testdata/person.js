@@ -1,5 +1,5 @@
 // A person at a page: opens, ticks, types, selects and points at what there is,
-// and says what became of it. Returns where to point at.
+// and says what became of it.
 (() => {
   const live = [...document.querySelectorAll('[data-live][id]')], all = selector => live.flatMap(e => [...e.querySelectorAll(selector)]);
   const shown = e => e.checkVisibility() && e.getBoundingClientRect().height > 0;
@@ -29,7 +29,6 @@
   const rows = all('tbody > tr').filter(r => r !== ticked && shown(r) && !r.closest('.numbers'));
   const under = rows[Math.floor(rows.length / 2)] ?? all('h2, dt, p').find(shown);
   under?.scrollIntoView({block: 'center', behavior: 'instant'});
-  const place = under?.getBoundingClientRect();
   // A row with a name of its own may change what it says, such as an incident that ends; one without may not become another.
   const said = () => under.id || under.dataset.key || under.cells?.[0]?.innerText.replace(/(now|(in )?\d+ (s|min|h)( ago)?)/g, '').trim();
   const text = under && said();
@@ -53,6 +52,11 @@
     if (question && !question.matches(':popover-open')) faults.add(`the question closed: ${name(question)}`);
   };
   window.person = {
+    // at is where to point, until the pointer is there: an update may come in between.
+    at() {
+      const place = under?.matches(':hover') === false && under.getBoundingClientRect();
+      return place ? {x: place.left + Math.min(60, place.width / 2), y: place.top + place.height / 2} : null;
+    },
     look() {
       began = performance.now();
       tops = [under].filter(Boolean).map(e => [e, e.getBoundingClientRect().top]);
@@ -75,5 +79,5 @@
     },
     fresh: () => fresh,
   };
-  return place ? {x: place.left + Math.min(60, place.width / 2), y: place.top + place.height / 2} : null;
+  return true;
 })()
