@@ -105,7 +105,7 @@ func (c *ClaimRequest) Of(w WorkerState) WorkerState {
 }
 
 // Slots is how many of n jobs of a queue a claim has free slots for. What it
-// leases beyond these is claimed ahead, and is only what [Retry.MayWait] allows.
+// leases beyond these is claimed ahead, and is only what [Job.MayWait] allows.
 func (c *ClaimRequest) Slots(queue string, n int) int { return max(0, n-max(0, c.Ahead[queue])) }
 
 // MaxTickets bounds the tickets of one claim.

@@ -99,20 +99,6 @@ func (r Retry) After(job int64, failures int) time.Duration {
 	return time.Duration(d).Truncate(time.Microsecond)
 }
 
-// MayWait reports that a worker may claim a job ahead: before it has a free slot
-// for it. If such a worker is lost, nobody knows whether the job had begun, and
-// [Settle] takes it for one that had not. That is forgiven once: a job that
-// somebody had before may be what its worker died of. And it is only for jobs
-// that may run again anyway, so neither for those whose loss is final nor for
-// those with a single try.
-func (r Retry) MayWait(j Job) bool {
-	attempts := j.Attempt
-	if j.State == JobRunning {
-		attempts-- // the one that is under way
-	}
-	return attempts == 0 && j.MaxAttempts > 1 && r.OnLost != OnLostFail
-}
-
 // afterFault is the delay before the next try, once the machine spoiled faults
 // tries. A worker that was lost has been waited for already, for as long as its
 // session lived, so the first such retry is due at once.

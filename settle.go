@@ -32,7 +32,7 @@ func Settle(j Job, r Retry, f Finish, now time.Time) Settlement {
 		s.State, s.Reason, s.Note = JobCanceled, ReasonCanceled, j.Note
 	case f.Outcome == OutcomeHandedBack:
 		s.State, s.DueAt = JobReady, now
-	case f.Outcome == OutcomeLost && j.Ahead && r.MayWait(j):
+	case f.Outcome == OutcomeLost && j.Ahead && j.MayWait(r):
 		s.State, s.DueAt, s.Outcome = JobReady, now, OutcomeHandedBack
 		s.Error = "its worker was lost before it said that the job had begun"
 	case f.Outcome == OutcomeSnoozed:
@@ -94,4 +94,18 @@ func Withdraw(j Job, reason Reason, note string) Settlement {
 		s.State = JobCanceled
 	}
 	return s
+}
+
+// MayWait reports that a worker may claim a job ahead: before it has a free slot
+// for it. If such a worker is lost, nobody knows whether the job had begun, and
+// [Settle] takes it for one that had not. That is forgiven once: a job that
+// somebody had before may be what its worker died of. And it is only for jobs
+// that may run again anyway, so neither for those whose loss is final nor for
+// those with a single try.
+func (j Job) MayWait(r Retry) bool {
+	attempts := j.Attempt
+	if j.State == JobRunning {
+		attempts-- // the one that is under way
+	}
+	return attempts == 0 && j.MaxAttempts > 1 && r.OnLost != OnLostFail
 }

@@ -121,7 +121,7 @@ func (c *change) leaseAtOnce(w belfry.WorkerState, q belfry.Queue, p picking) (a
 	default:
 		args = append(args, usual.ID)
 		expected = "kind <> 'program' and task_id = " + placeholder(len(args))
-		if p.n > p.slots { // that is [belfry.Retry.MayWait] of this task
+		if p.n > p.slots { // that is [belfry.Job.MayWait] of this task
 			expected += " and max_attempts > 1 and (numbers is null or split_part(numbers, ',', 3) = '0')"
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // it is lost, they must not be charged for that, and the store cannot ask. So a
 // lease says whether it was given ahead, until a renewal says that the job has
 // begun; and a job for which not to know would matter is never claimed ahead
-// ([belfry.Retry.MayWait]).
+// ([belfry.Job.MayWait]).
 
 // spare is how many of the jobs of a claim, in their order, may be leased when so
 // many of them have a slot: all up to the first behind these that must not wait.
@@ -30,7 +30,7 @@ func (c *change) spare(rows []jobRow, slots int) (int, error) {
 		return 0, err
 	}
 	for i := range waiting {
-		if !tasks[waiting[i].TaskID].Retry.MayWait(waiting[i].Job) {
+		if !waiting[i].Job.MayWait(tasks[waiting[i].TaskID].Retry) {
 			return slots + i, nil
 		}
 	}

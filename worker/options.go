@@ -58,7 +58,7 @@ type Options struct {
 	// More gives throughput to tiny jobs and keeps jobs from idle workers. A
 	// job whose loss would be final, because it has a single try or is not to be
 	// tried again when its worker was lost, is never claimed so, nor is one that
-	// was tried before ([belfry.Retry.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
+	// was tried before ([belfry.Job.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
 	// so none where jobs take long.
 	Prefetch int
 	// Logger receives what the worker does. Default: none.

@@ -298,7 +298,7 @@ func (b *Broker) claim(r belfry.ClaimRequest) (c belfry.Claim, changed <-chan st
 			next = min(next, wait)
 			continue
 		}
-		if slots[j.Queue]--; slots[j.Queue] < 0 && !b.tasks[j.Task].Retry.MayWait(*j) {
+		if slots[j.Queue]--; slots[j.Queue] < 0 && !j.MayWait(b.tasks[j.Task].Retry) {
 			r.Want[j.Queue] = 0 // it waits for a slot, and all behind it with it
 			continue
 		}
