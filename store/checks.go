@@ -18,12 +18,12 @@ type checked struct {
 // settleChecks settles attempts that bring what they saw. Their jobs leave no
 // row among the finished ones: the result is their record. What is not a check
 // at all is settled like any other attempt that went well.
-func (c *change) settleChecks(fs []belfry.Finish) (states map[belfry.Ref]belfry.JobState, other []belfry.Finish, err error) {
+func (c *change) settleChecks(session string, fs []belfry.Finish) (states map[belfry.Ref]belfry.JobState, other []belfry.Finish, err error) {
 	states = make(map[belfry.Ref]belfry.JobState, len(fs))
 	if len(fs) == 0 {
 		return states, nil, nil
 	}
-	byRef, err := c.lockAttempts(fs)
+	byRef, err := c.lockAttempts(session, fs)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -132,10 +132,10 @@ type Dialect interface {
 	NextIDs(ctx context.Context, tx Tx, sequence string, n int) ([]int64, error)
 	// Succeed moves the jobs of attempts that went well from the live to the
 	// finished ones, with their leases, at the instant now. An attempt whose
-	// lease is not the job's any more changes nothing and is left out of the
-	// answer. It is what a busy store does most, so each database has its own
+	// lease is not the job's any more, or not the session's, changes nothing and is
+	// left out of the answer; "" stands for any session. It is what a busy store does most, so each database has its own
 	// shortest way.
-	Succeed(ctx context.Context, tx Tx, rows []Success, now int64) ([]Succeeded, error)
+	Succeed(ctx context.Context, tx Tx, session string, rows []Success, now int64) ([]Succeeded, error)
 	// ForeseeSucceed asks what Succeed asks first of n rows under some leases, in
 	// order.
 	ForeseeSucceed(ctx context.Context, tx Tx, n int, leases []int64)

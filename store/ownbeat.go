@@ -122,7 +122,7 @@ func (c *change) endLate(h held) (bool, error) {
 	if err != nil || !sure || c.now.Before(h.moved(c.clock).deadlineAt) {
 		return false, err
 	}
-	_, err = c.settleOther([]belfry.Finish{lateFinish(h.ref)})
+	_, err = c.settleOther(anySession, []belfry.Finish{lateFinish(h.ref)})
 	return true, err
 }
 
@@ -143,7 +143,7 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f belfry.Fini
 		_, err := ownLease(ctx, c.tx, session, f.Ref)
 		if err == nil {
 			var all []belfry.Finished
-			if all, err = c.finish(fs); err != nil {
+			if all, err = c.finish(session, fs); err != nil {
 				return err
 			}
 			out = all[0]

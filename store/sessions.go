@@ -256,7 +256,7 @@ func (c *change) reconcile(session string, holding []belfry.Holding, out *belfry
 	if len(never) > 0 {
 		c.s.opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
-	if _, err = c.settleOther(append(late, never...)); err != nil || len(never) == 0 {
+	if _, err = c.settleOther(session, append(late, never...)); err != nil || len(never) == 0 {
 		return err
 	}
 	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
@@ -437,7 +437,7 @@ func (c *change) giveBack(session string, outcome belfry.Outcome, why string) (i
 	for i, ref := range refs {
 		fs[i] = belfry.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
-	settled, err := c.settleOther(fs)
+	settled, err := c.settleOther(session, fs)
 	if err == nil && last { // a pack may say that it has more in it than it has
 		err = c.sql.Unpack(c.ctx, c.tx, Packed{Session: session, Before: math.MaxInt64})
 	}

@@ -18,13 +18,16 @@ type finishing struct {
 	fin belfry.Finish
 }
 
-// Finish settles attempts. A finish under a lease that was lost answers Stale
-// and writes nothing.
+// Finish settles attempts of a session. A finish under a lease that was lost, or
+// that another session holds, answers Stale and writes nothing.
 func (s *Store) Finish(ctx context.Context, session string, fs []belfry.Finish) (out []belfry.Finished, err error) {
+	if session == "" {
+		return nil, belfry.InvalidField("session", "", "is missing", "")
+	}
 	fs = s.withOutputs(ctx, fs)
 	ahead := func(c *change) { c.foreseeFinish(fs) }
 	err = s.writeAhead(ctx, "finish", ahead, func(c *change) error {
-		out, err = c.finish(fs)
+		out, err = c.finish(session, fs)
 		return err
 	})
 	if err == nil {
@@ -41,7 +44,7 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f belfry.Finish) (belfry.F
 	if err != nil {
 		return belfry.Finished{}, err
 	}
-	out, err := c.finish([]belfry.Finish{f})
+	out, err := c.finish(anySession, []belfry.Finish{f})
 	if err != nil {
 		return belfry.Finished{}, err
 	}
@@ -67,7 +70,14 @@ func (s *Store) tellStale(session string, fs []belfry.Finish, out []belfry.Finis
 	}
 }
 
-func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
+// anySession holds each lease: of a finish in a transaction of the program that
+// has the store, which need not say who it is.
+const anySession = ""
+
+// holds reports that a session is one that a lease may be settled by.
+func holds(session, of string) bool { return session == anySession || session == of }
+
+func (c *change) finish(session string, fs []belfry.Finish) ([]belfry.Finished, error) {
 	if len(fs) > belfry.MaxBatch {
 		return nil, belfry.Errorf(belfry.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", belfry.MaxBatch)
 	}
@@ -112,19 +122,19 @@ func (c *change) finish(fs []belfry.Finish) ([]belfry.Finished, error) {
 		}
 	}
 	c.gathers = true
-	judged, plain, err := c.settleChecks(checks)
+	judged, plain, err := c.settleChecks(session, checks)
 	if err != nil {
 		return nil, err
 	}
 	settledAll(judged)
-	succeeded, err := c.succeed(append(well, plain...))
+	succeeded, err := c.succeed(session, append(well, plain...))
 	if err != nil {
 		return nil, err
 	}
 	for i := range succeeded {
 		settled(succeeded[i].Ref, belfry.JobSucceeded)
 	}
-	ends, err := c.settleOther(other)
+	ends, err := c.settleOther(session, other)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +173,8 @@ func bit(b bool) int {
 }
 
 // settleOther settles attempts that did not go well, or not to their end.
-func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
-	byRef, err := c.lockAttempts(fs)
+func (c *change) settleOther(session string, fs []belfry.Finish) (map[belfry.Ref]belfry.JobState, error) {
+	byRef, err := c.lockAttempts(session, fs)
 	if err != nil {
 		return nil, err
 	}
@@ -183,12 +193,12 @@ func (c *change) settleOther(fs []belfry.Finish) (map[belfry.Ref]belfry.JobState
 }
 
 // lockAttempts locks the jobs of attempts and answers those that run under just
-// the lease that they are settled under.
-func (c *change) lockAttempts(fs []belfry.Finish) (map[belfry.Ref]jobRow, error) {
+// the lease that they are settled under, and for the session that settles them.
+func (c *change) lockAttempts(session string, fs []belfry.Finish) (map[belfry.Ref]jobRow, error) {
 	rows, err := c.lockJobs(jobIDs(fs))
 	byRef := make(map[belfry.Ref]jobRow, len(rows))
 	for _, j := range rows {
-		if j.State == belfry.JobRunning {
+		if j.State == belfry.JobRunning && holds(session, j.Session) {
 			byRef[belfry.Ref{JobID: j.ID, Lease: j.Lease}] = j
 		}
 	}

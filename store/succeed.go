@@ -89,8 +89,8 @@ func ScanSucceeded(rows Rows) (all []Succeeded, err error) {
 }
 
 // succeed settles attempts that went well. It answers those whose lease was
-// good.
-func (c *change) succeed(fs []belfry.Finish) ([]Succeeded, error) {
+// good, and held by the session.
+func (c *change) succeed(session string, fs []belfry.Finish) ([]Succeeded, error) {
 	if len(fs) == 0 {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (c *change) succeed(fs []belfry.Finish) ([]Succeeded, error) {
 	}
 	// In one order, so that two batches cannot wait for each other.
 	slices.SortFunc(rows, func(a, b Success) int { return cmp.Compare(a.JobID, b.JobID) })
-	done, err := c.sql.Succeed(c.ctx, c.tx, rows, micros(c.now))
+	done, err := c.sql.Succeed(c.ctx, c.tx, session, rows, micros(c.now))
 	if err != nil {
 		return nil, err
 	}

@@ -15,14 +15,14 @@ const fewSuccesses = 20
 
 // Succeed ends jobs that are leased in a pack by one statement, and others by
 // another. Packs are locked when all jobs are: see [dialect.Unpack].
-func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) (done []store.Succeeded, err error) {
 	if len(rows) < fewSuccesses {
-		if done, err = d.succeedSingle(ctx, tx, rows, now); err != nil || len(done) == len(rows) {
+		if done, err = d.succeedSingle(ctx, tx, session, rows, now); err != nil || len(done) == len(rows) {
 			return done, err
 		}
 		rows = without(rows, done)
 	}
-	packed, single, err := unpacked(ctx, tx, rows)
+	packed, single, err := unpacked(ctx, tx, session, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 		}
 	}
 	// Few were looked for before, but a pack may have been taken apart since.
-	ended, err := d.succeedSingle(ctx, tx, single, now)
+	ended, err := d.succeedSingle(ctx, tx, session, single, now)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success,
 	if err := d.Unpack(ctx, tx, store.Packed{Jobs: idsOf(left)}); err != nil {
 		return nil, err
 	}
-	ended, err = d.succeedSingle(ctx, tx, left, now)
+	ended, err = d.succeedSingle(ctx, tx, session, left, now)
 	return append(done, ended...), err
 }
 
@@ -110,8 +110,9 @@ type packedSuccesses struct {
 	of      []store.Success
 }
 
-// unpacked tells what is leased in a pack from the rest.
-func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
+// unpacked tells what is leased in a pack from the rest, and leaves out what
+// another session has in one.
+func unpacked(ctx context.Context, tx store.Tx, session string, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
 	packs, err := packsWith(ctx, tx, idsOf(rows), numbered, store.LeasesOf(rows))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
@@ -125,6 +126,9 @@ func unpacked(ctx context.Context, tx store.Tx, rows []store.Success) (packed []
 		}
 		last = r.JobID
 		p := packs[i]
+		if session != "" && p.session != session {
+			continue
+		}
 		k := slices.IndexFunc(packed, func(s packedSuccesses) bool { return s.session == p.session })
 		if k < 0 {
 			k = len(packed)
@@ -301,11 +305,11 @@ func lockThere(ctx context.Context, tx store.Tx, rows []store.Success) ([]store.
 // from the batch, row by row, through the keys. Left to itself it may begin
 // with leases, which it remembers as empty, and was seen to take 300 ms in
 // place of 5.
-func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
+func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	from, args := d.Table(2, "t", store.BatchOf(rows))
+	from, args := d.Table(3, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		with ended as materialized (
 			select j.*, l.*, t.output, t.started_in, t.exit_code, t.signal, t.log_cut
@@ -313,7 +317,7 @@ func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, rows []store.Su
 			cross join lateral (
 				select number, session, claimed_at, cancel_at
 				from belfry.leases
-				where job_id = t.job_id and number + 0 = t.lease
+				where job_id = t.job_id and number + 0 = t.lease and (session = $2 or $2 = '')
 				limit 1) l
 			cross join lateral (
 				select *
@@ -331,7 +335,7 @@ func (d dialect) succeedSingle(ctx context.Context, tx store.Tx, rows []store.Su
 			'ok', coalesce(case when session = (select first.id from first) then (select first.name from first) else (select s.name from belfry.sessions s where s.id = ended.session) end, ''),
 			case when started_in > 0 then least(claimed_at + started_in, $1) else 0 end, exit_code, signal, log_cut, infra
 		from ended
-		returning `+store.SucceededColumns, append([]any{now}, args...)...)
+		returning `+store.SucceededColumns, append([]any{now, session}, args...)...)
 	if err != nil {
 		return nil, err
 	}

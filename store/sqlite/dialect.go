@@ -42,8 +42,8 @@ func (foreign) Table(n int, alias string, b store.Batch) (from string, args []an
 }
 
 // Succeed is the same with the other Table.
-func (foreign) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
-	return succeed(ctx, foreign{}, tx, rows, now)
+func (foreign) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	return succeed(ctx, foreign{}, tx, session, rows, now)
 }
 
 // Lease is nothing: the database is in this process, and a statement no journey.

@@ -10,15 +10,15 @@ import (
 
 // Succeed is several statements: SQLite cannot move a row in one. With one
 // writer nothing can come between them.
-func (d dialect) Succeed(ctx context.Context, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
-	return succeed(ctx, d, tx, rows, now)
+func (d dialect) Succeed(ctx context.Context, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	return succeed(ctx, d, tx, session, rows, now)
 }
 
 // ForeseeSucceed has nothing to foresee: the database is in this process.
 func (d dialect) ForeseeSucceed(context.Context, store.Tx, int, []int64) {}
 
-func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) (done []store.Succeeded, err error) {
-	packed, single, err := inPacks(ctx, d, tx, rows)
+func succeed(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success, now int64) (done []store.Succeeded, err error) {
+	packed, single, err := inPacks(ctx, d, tx, session, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +32,12 @@ func succeed(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 	if len(single) == 0 {
 		return done, nil
 	}
-	ended, err := succeedSingle(ctx, d, tx, single, now)
+	ended, err := succeedSingle(ctx, d, tx, session, single, now)
 	return append(done, ended...), err
 }
 
-func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success, now int64) ([]store.Succeeded, error) {
-	from, args := d.Table(2, "t", store.BatchOf(rows))
+func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success, now int64) ([]store.Succeeded, error) {
+	from, args := d.Table(3, "t", store.BatchOf(rows))
 	res, err := tx.Query(ctx, `
 		insert into belfry.jobs_done (`+store.DoneColumns+`)
 		select j.id, j.namespace, j.task_id, j.task, j.kind, j.queue, j.priority, 'succeeded', '', '', '', j.input, j.tags, j.origin,
@@ -45,9 +45,9 @@ func succeedSingle(ctx context.Context, d store.Dialect, tx store.Tx, rows []sto
 			j.attempt + 1, j.failures, j.snoozes, j.max_attempts, j.timeout, l.number, l.session, j.active_key, j.idem_key, $1, t.output,
 			'ok', coalesce((select s.name from belfry.sessions s where s.id = l.session), ''), case when t.started_in > 0 then min(l.claimed_at + t.started_in, $1) else 0 end, t.exit_code, t.signal, t.log_cut, j.infra
 		from `+from+`
-		cross join belfry.leases l on l.job_id = t.job_id and l.number = t.lease
+		cross join belfry.leases l on l.job_id = t.job_id and l.number = t.lease and (l.session = $2 or $2 = '')
 		cross join belfry.jobs j on j.id = l.job_id
-		returning `+store.SucceededColumns, append([]any{now}, args...)...)
+		returning `+store.SucceededColumns, append([]any{now, session}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,9 @@ type packedSuccesses struct {
 	done    []store.Succeeded
 }
 
-// inPacks tells what is leased in a pack from the rest.
-func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
+// inPacks tells what is leased in a pack from the rest, and leaves out what
+// another session has in one.
+func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, session string, rows []store.Success) (packed []packedSuccesses, single []store.Success, err error) {
 	packs, err := packsFrom(ctx, tx, `json_each($1) cross join belfry.packs on number = value`, d.List(store.LeasesOf(rows)))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
@@ -96,6 +97,9 @@ func inPacks(ctx context.Context, d store.Dialect, tx store.Tx, rows []store.Suc
 			continue
 		}
 		p := packs[i]
+		if session != "" && p.session != session {
+			continue
+		}
 		k := slices.IndexFunc(packed, func(of packedSuccesses) bool { return of.session == p.session })
 		if k < 0 {
 			k = len(packed)

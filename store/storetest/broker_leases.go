@@ -180,6 +180,38 @@ func init() {
 		wantCode(d, err, belfry.Unauthorized)
 	})
 
+	addBroker("an attempt is settled by the session that holds it alone", func(d *desk) {
+		d.task("held", attempts(5))
+		for _, n := range []int{1, 100} { // a claim of many may be kept otherwise
+			d.enqueue(slices.Repeat([]belfry.NewJob{{Task: "held"}}, n)...)
+			own, other := d.session("held"), d.session("held")
+			c := d.claim(own, n)
+			want(d, "jobs claimed", len(c.Jobs), n)
+			for _, outcome := range []belfry.Outcome{belfry.OutcomeOK, belfry.OutcomeError, belfry.OutcomeSnoozed, belfry.OutcomeHandedBack, belfry.OutcomeCanceled} {
+				fs := make([]belfry.Finish, n)
+				for i, j := range c.Jobs {
+					fs[i] = belfry.Finish{Ref: refOf(j), Outcome: outcome, Output: json.RawMessage(`"forged"`)}
+					if outcome == belfry.OutcomeSnoozed {
+						fs[i].Snooze = belfry.Duration(time.Second)
+					}
+				}
+				for _, f := range must(d.br.Finish(d.ctx, other, fs))(d) {
+					want(d, fmt.Sprintf("%s by another of %d is stale", outcome, n), f.Stale, true)
+				}
+			}
+			for i, j := range c.Jobs {
+				if ref := refOf(j); i == 0 {
+					want(d, "its own", d.finish(own, ref, belfry.OutcomeOK).State, belfry.JobSucceeded)
+					want(d, "output", string(d.job(ref.JobID).Output), "")
+				} else {
+					want(d, "attempts", d.wantState(ref.JobID, belfry.JobRunning).Failures, 0)
+				}
+			}
+			ok(d, d.br.CloseSession(d.ctx, own))
+			ok(d, d.br.CloseSession(d.ctx, other))
+		}
+	})
+
 	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", func(d *desk) {
 		d.task("void", attempts(1))
 		ids := d.enqueue(belfry.NewJob{Task: "void"}, belfry.NewJob{Task: "void"})
