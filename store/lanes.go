@@ -25,43 +25,89 @@ type mixture struct {
 	again time.Time // by the monotonic clock
 }
 
-// maxLanes is how many lanes of a queue a claim lists. A queue with more is
-// walked as a whole.
-const maxLanes = 64
+// maxLanes is how many lanes of its own a claim walks, and maxSeeks how many
+// look-ups it takes to find them. A queue in which a session needs more is walked
+// as a whole.
+const (
+	maxLanes = 64
+	maxSeeks = 2 * maxLanes
+)
 
-// laneEnd separates the parts of a lane; laneBehind comes after it.
+// laneEnd separates the parts of a lane; laneBehind comes after it, and both
+// before whatever a part may have in it.
 const laneEnd, laneBehind = "\x1f", "\x20"
 
-// runs reports that a session which meets some demands can run the jobs of a lane.
-func runs(w belfry.WorkerState, met []int64, lane string) bool {
+// seek is for a lane that was found: whether a session which meets some demands
+// can run its jobs, and if not, the first lane behind it that the session could.
+// So lanes that it cannot run cost one look-up for all that lie together, however
+// many there are.
+func seek(w belfry.WorkerState, met []int64, lane string) (own bool, next string) {
 	part := strings.Split(lane, laneEnd) // queue, kind, handler, namespace, demand
 	if len(part) != 5 {
-		return false
+		return false, lane + laneBehind
 	}
-	demand, err := strconv.ParseInt(part[4], 10, 64)
+	upTo := func(n int) string { return strings.Join(part[:n], laneEnd) }
+	// among is the first value behind that of a part, or what comes after all of them.
+	among := func(n int, values []string) string {
+		first := ""
+		for _, v := range values {
+			if v > part[n] && (first == "" || v < first) {
+				first = v
+			}
+		}
+		if first == "" {
+			return upTo(n) + laneBehind
+		}
+		return upTo(n) + laneEnd + first
+	}
 	kind := belfry.Kind(part[1])
-	return err == nil && w.Runs(kind) && w.Handles(kind, part[2]) && w.RunsIn(part[3]) && (demand == 0 || slices.Contains(met, demand))
+	switch {
+	case !w.Runs(kind):
+		return false, upTo(2) + laneBehind
+	case !w.Handles(kind, part[2]):
+		return false, among(2, w.Funcs)
+	case !w.RunsIn(part[3]):
+		return false, among(3, []string{w.Namespace})
+	}
+	meets := []string{"0"}
+	for _, id := range met {
+		meets = append(meets, strconv.FormatInt(id, 10))
+	}
+	if slices.Contains(meets, part[4]) {
+		return true, lane + laneEnd
+	}
+	return false, among(4, meets)
 }
 
-// ready are the lanes of a queue in which jobs are ready, leased ones among them.
-func (s *Store) readyLanes(ctx context.Context, tx Tx, queue string) (all []string, err error) {
-	const from = `(select lane from belfry.jobs where state = 'ready' and lane > $1 and lane < $2 order by lane`
+// ownLanes are the lanes of a queue in which jobs are ready, leased ones among
+// them, that a session can run, and whether the queue has others.
+func (s *Store) ownLanes(ctx context.Context, tx Tx, w belfry.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
+	const from = `(select lane from belfry.jobs where state = 'ready' and lane >= $1 and lane < $2 order by lane`
 	scan := func(rows Rows) (ends [2]*string, err error) { return ends, rows.Scan(&ends[0], &ends[1]) }
 	ends, _, err := first(ctx, tx, scan, `select `+from+` limit 1), `+from+` desc limit 1)`, queue+laneEnd, queue+laneBehind)
 	if err != nil || ends[0] == nil || ends[1] == nil {
-		return nil, err
+		return nil, false, err
 	}
 	at, last := *ends[0], *ends[1]
-	for all = append(all, at); at < last && len(all) < maxLanes; all = append(all, at) {
-		next, more, err := first(ctx, tx, scanString, `select lane from `+from+` limit 1) as next`, at, last)
-		if err != nil {
-			return nil, err
+	for range maxSeeks {
+		runs, next := seek(w, met, at)
+		if runs {
+			own = append(own, at)
 		}
-		if at = last; more {
-			at = next
+		mixed = mixed || !runs
+		switch {
+		case len(own) > maxLanes:
+			return nil, false, nil
+		case next > last:
+			return own, mixed, nil
 		}
+		found, more, err := first(ctx, tx, scanString, `select lane from `+from+` limit 1) as next`, next, last+laneEnd)
+		if err != nil || !more {
+			return own, mixed, err
+		}
+		at = found
 	}
-	return all, nil
+	return nil, false, nil
 }
 
 // narrow has a claim walk the lanes that its session can run, where the queue has
@@ -92,17 +138,6 @@ func (c *change) narrow(p *picking, w belfry.WorkerState, met []int64, queue str
 		p.lanes[i] = p.cond.conds[i]
 	}
 	return len(own) > 0, nil
-}
-
-// ownLanes are those that a session can run, and whether a queue has others.
-func (s *Store) ownLanes(ctx context.Context, tx Tx, w belfry.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
-	all, err := s.readyLanes(ctx, tx, queue)
-	for _, lane := range all {
-		if runs(w, met, lane) {
-			own = append(own, lane)
-		}
-	}
-	return own, len(own) < len(all) && len(all) < maxLanes, err
 }
 
 // lookForLanes looks beside the claims whether a queue has become mixed.

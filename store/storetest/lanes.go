@@ -36,12 +36,27 @@ func init() {
 		want(b, "the rest", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
 		want(b, "no more", len(took(5)), 0)
 		want(b, "the others'", len(b.claim(b.session("z"), 10).Jobs), 3)
+		for _, name := range manyTasks(200) { // before its own, between them and behind
+			b.task(name)
+			job(name, 9)
+		}
+		a2, b3 := job("a", 2), job("b", 3)
+		want(b, "among those of many tasks", fmt.Sprint(took(5)), fmt.Sprint([]int64{b3, a2}))
+		want(b, "the many", len(b.claim(b.session(manyTasks(200)...), 300).Jobs), 200)
 		want(b, "of a queue that is not mixed any more", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
 	})
 }
 
+// manyTasks are the names of so many tasks.
+func manyTasks(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("%c%d", "Aabz"[i%4], i))
+	}
+	return names
+}
+
 // copied are the columns of a job that its copies share.
-const copied = `namespace, task_id, task, kind, queue, priority, state, tags, origin, due_at, ready_at, created_at, max_attempts, timeout`
+const copied = `namespace, task_id, kind, queue, priority, state, tags, origin, due_at, ready_at, created_at, max_attempts, timeout`
 
 // CannotRun compares what transitions cost beside few jobs that a session cannot
 // run, and beside many: at most twice as much, and the slack of what is counted. Cost is
@@ -72,10 +87,11 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 		other = made[0].Job.ID
 	})
 	next := other + 1_000_000_000
-	fill := func(n int) {
+	// fill adds jobs of a task, which is an expression on n.
+	fill := func(n int, task string) {
 		with(func(st *store.Store) {
 			check(st.DB().Write(ctx, func(tx store.Tx, _ store.Moment) error {
-				_, err := tx.Exec(ctx, fmt.Sprintf(`insert into belfry.jobs (id, %s) select %d + n, %s from belfry.jobs, %s where id = %d`, copied, next, copied, series(n), other))
+				_, err := tx.Exec(ctx, fmt.Sprintf(`insert into belfry.jobs (id, task, %s) select %d + n, %s, %s from belfry.jobs, %s where id = %d`, copied, next, task, copied, series(n), other))
 				return err
 			}))
 		})
@@ -115,12 +131,17 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 		with(work)
 		return cost() - before
 	}
-	fill(1000)
+	fill(1000, `task`)
 	few := measure()
-	fill(many)
-	spent := measure()
-	t.Logf("%d beside a thousand, %d beside %d more", few, spent, many)
-	if few == 0 || spent > 2*few+slack {
-		t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more", few, spent, many)
+	for _, more := range []struct{ task, what string }{
+		{`task`, "of one task"},
+		{`'others-' || (n % 500)`, "of 500 tasks"},
+	} {
+		fill(many, more.task)
+		spent := measure()
+		t.Logf("%d beside a thousand, %d beside %d more %s", few, spent, many, more.what)
+		if few == 0 || spent > 2*few+slack {
+			t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more %s", few, spent, many, more.what)
+		}
 	}
 }
