@@ -142,14 +142,16 @@ func (s *Stream) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry
 	if err := s.connected(); err != nil {
 		return ts, err
 	}
-	sent := make([]jetstream.PubAckFuture, len(ts))
-	for i, t := range ts {
-		if ctx.Err() != nil {
+	sent := make([]jetstream.PubAckFuture, 0, len(ts))
+	for _, t := range ts {
+		if err = ctx.Err(); err != nil {
 			break
 		}
-		if sent[i], err = s.js.PublishAsync(s.place.subject(), transport.Encode(t), jetstream.WithMsgID(messageID(t))); err != nil {
+		var future jetstream.PubAckFuture
+		if future, err = s.js.PublishAsync(s.place.subject(), transport.Encode(t), jetstream.WithMsgID(messageID(t))); err != nil {
 			break
 		}
+		sent = append(sent, future)
 	}
 	for i, future := range sent {
 		if failed := await(ctx, future); failed != nil {
@@ -159,13 +161,10 @@ func (s *Stream) Publish(ctx context.Context, ts []belfry.Ticket) (left []belfry
 			}
 		}
 	}
-	return left, s.fault("publish to", err)
+	return append(left, ts[len(sent):]...), s.fault("publish to", err)
 }
 
 func await(ctx context.Context, f jetstream.PubAckFuture) error {
-	if f == nil {
-		return ctx.Err()
-	}
 	select {
 	case <-f.Ok():
 		return nil
