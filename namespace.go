@@ -28,6 +28,11 @@ func (n Namespace) WithDefaults() Namespace {
 	return n
 }
 
+// Same reports that another state of the namespace allows the same.
+func (n Namespace) Same(o Namespace) bool {
+	return slices.Equal(n.Queues, o.Queues) && (n.MaxPriority == nil) == (o.MaxPriority == nil) && (n.MaxPriority == nil || *n.MaxPriority == *o.MaxPriority)
+}
+
 // Limited reports that something is not allowed.
 func (n Namespace) Limited() bool { return len(n.Queues) > 0 || n.MaxPriority != nil }
 

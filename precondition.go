@@ -35,6 +35,9 @@ func (s StatusPage) Version() string { return version(s.Generation, s.UpdatedAt)
 // Version names a state of the queue. A pause does not change it.
 func (q Queue) Version() string { return version(0, q.UpdatedAt) }
 
+// Version names a state of the namespace's limits; it is empty without any.
+func (n Namespace) Version() string { return version(0, n.UpdatedAt) }
+
 // version is empty for what was never saved.
 func version(generation int64, updated time.Time) string {
 	if updated.IsZero() {
@@ -42,6 +45,10 @@ func version(generation int64, updated time.Time) string {
 	}
 	return strconv.FormatInt(generation, 10) + "-" + strconv.FormatInt(updated.UnixMicro(), 36)
 }
+
+// NotThere is the version that a definition has to have for [WithVersion] to create
+// it, and change none that exists.
+const NotThere = "none"
 
 type versionKey struct{}
 
@@ -62,8 +69,10 @@ func VersionOf(ctx context.Context) string {
 func CheckVersion(ctx context.Context, noun, name, present string, changed, now time.Time) error {
 	expected := VersionOf(ctx)
 	switch {
-	case expected == "" || expected == present:
+	case expected == "" || expected == present || expected == NotThere && present == "":
 		return nil
+	case expected == NotThere:
+		return Errorf(Conflict, "there is a %s %q already", noun, name).WithHint("read it, and change it with its version")
 	case present == "":
 		return Errorf(Conflict, "%s %q was deleted: your edit is of version %s", noun, name, expected).WithHint("create it again, or leave it")
 	}

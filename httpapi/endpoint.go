@@ -88,7 +88,7 @@ func serve[I, T any](s *Server, e endpoint, h func(ctx context.Context, c *call,
 	if reflect.TypeFor[T]() == reflect.TypeFor[none]() {
 		huma.Register(s.api, op, func(ctx context.Context, in *I) (*struct{}, error) {
 			c := callOf(ctx)
-			if ctx, err := c.expecting(ctx, e, nil); err != nil {
+			if ctx, err := s.expecting(ctx, c, e, nil); err != nil {
 				return nil, s.orProblem(ctx, err)
 			} else if _, err = h(ctx, c, in); err != nil {
 				return nil, s.orProblem(ctx, err)
@@ -96,6 +96,9 @@ func serve[I, T any](s *Server, e endpoint, h func(ctx context.Context, c *call,
 			return nil, nil
 		})
 		return
+	}
+	if reflect.TypeFor[T]().Implements(typeOfVersioned) {
+		s.versioned[e.path] = true
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*answer[T], error) {
 		c := callOf(ctx)
@@ -124,7 +127,7 @@ func serveBody[I, B, T any](s *Server, e endpoint, h func(ctx context.Context, c
 			var zero T
 			return zero, err
 		}
-		ctx, err := c.expecting(ctx, e, body)
+		ctx, err := s.expecting(ctx, c, e, body)
 		if err != nil {
 			var zero T
 			return zero, err

@@ -150,6 +150,8 @@ type Server struct {
 	trials   *rate.Limiter // what sends something out because somebody asked
 	streams  streams
 	notes    notes
+	// versioned are the paths whose answers have a version.
+	versioned map[string]bool
 
 	stopping context.Context // ends all that waits
 	stop     context.CancelFunc
@@ -166,18 +168,19 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts:     o,
-		service:  o.Service,
-		guard:    newGuard(o.Auth),
-		signing:  signing{from: o.Attempts},
-		mux:      http.NewServeMux(),
-		health:   healthMemo{keep: time.Second},
-		vitality: vitality{look: o.Alive, keep: time.Second},
-		badges:   badgeMemo{keep: 10 * time.Second},
-		trials:   rate.NewLimiter(trialsPerSecond, trialsAtOnce),
-		body:     30 * time.Second,
-		beat:     15 * time.Second,
-		look:     500 * time.Millisecond,
+		opts:      o,
+		service:   o.Service,
+		guard:     newGuard(o.Auth),
+		versioned: map[string]bool{},
+		signing:   signing{from: o.Attempts},
+		mux:       http.NewServeMux(),
+		health:    healthMemo{keep: time.Second},
+		vitality:  vitality{look: o.Alive, keep: time.Second},
+		badges:    badgeMemo{keep: 10 * time.Second},
+		trials:    rate.NewLimiter(trialsPerSecond, trialsAtOnce),
+		body:      30 * time.Second,
+		beat:      15 * time.Second,
+		look:      500 * time.Millisecond,
 	}
 	s.notes.to = o.Audit
 	s.notes.fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }

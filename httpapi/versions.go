@@ -3,10 +3,13 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/belfry-run/belfry"
 )
+
+var typeOfVersioned = reflect.TypeFor[versioned]()
 
 // versioned is a definition that can be edited: its version is its ETag.
 type versioned interface{ Version() string }
@@ -19,9 +22,9 @@ func (c *call) tag(v any) {
 }
 
 // expecting makes an edit apply to one version: that of If-Match, or of the
-// definition in the body, if it holds one that was answered before. Without
-// either an edit applies to whatever is there.
-func (c *call) expecting(ctx context.Context, e endpoint, body any) (context.Context, error) {
+// definition in the body, if it holds one that was answered before; with
+// If-None-Match: * to none. Without either an edit applies to whatever is there.
+func (s *Server) expecting(ctx context.Context, c *call, e endpoint, body any) (context.Context, error) {
 	if e.method != http.MethodPut && e.method != http.MethodDelete {
 		return ctx, nil
 	}
@@ -29,7 +32,16 @@ func (c *call) expecting(ctx context.Context, e endpoint, body any) (context.Con
 	if d, is := body.(versioned); is {
 		version = d.Version()
 	}
-	match := c.r.Header.Get("If-Match")
+	match, fresh := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
+	if !s.versioned[e.path] && (match != "" && match != "*" || fresh != "") {
+		return ctx, belfry.InvalidField("If-Match", shorten(match+fresh), "is for definitions, and this has no version", "leave it out")
+	}
+	if fresh != "" {
+		if fresh != "*" || match != "" || len(c.r.Header.Values("If-None-Match")) > 1 {
+			return ctx, belfry.InvalidField("If-None-Match", shorten(fresh), "must be * alone, which creates a definition and changes none", "name the version to change in If-Match")
+		}
+		return belfry.WithVersion(ctx, belfry.NotThere), nil
+	}
 	if match == "*" || match == "" && version == "" {
 		return ctx, nil
 	}

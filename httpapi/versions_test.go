@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -72,6 +73,56 @@ func TestAnEditIsOfTheVersionThatWasRead(t *testing.T) {
 			t.Errorf("%s with %s: %d, want %d", step.method, step.match, got.StatusCode, step.status)
 		}
 		s.clock.Move(time.Second)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// A condition is held, or refused where nothing has versions: it is never left out.
+func TestConditionsAreNeverIgnored(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), newScene(t, true)
+	_, secret, err := s.store.CreateToken(ctx, belfry.Token{Name: "raw", Namespace: belfry.AnyNamespace, Scopes: belfry.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		method, path, body, match, fresh string
+		status                           int
+	}{
+		{"PUT", "queues/q", `{"concurrency":1}`, "", "*", 200},
+		{"PUT", "queues/q", `{"concurrency":2}`, "", "*", 409},
+		{"PUT", "queues/q", `{"concurrency":2}`, "", `"0-old"`, 422},
+		{"PUT", "queues/q", `{"concurrency":2}`, "*", "*", 422},
+		{"PUT", "calendars/c", `{"description":"x"}`, `"0-old"`, "", 409},
+		{"PUT", "namespaces/n", `{"max_priority":1}`, "", "*", 200},
+		{"PUT", "namespaces/n", `{"max_priority":2}`, "", "*", 409},
+		{"PUT", "namespaces/n", `{"max_priority":2}`, `"0-old"`, "", 409},
+		{"PUT", "namespaces/n", `{"max_priority":2}`, "*", "", 200},
+		{"DELETE", "tokens/999", "", `"0-old"`, "", 422},
+		{"DELETE", "tokens/999", "", "*", "", 404},
+		{"DELETE", "secrets/none", "", `"0-old"`, "", 422},
+		{"PUT", "secrets/none", `{"value":"x"}`, "", "*", 422},
+	} {
+		r, err := http.NewRequestWithContext(ctx, step.method, s.url+"/v1/"+step.path, strings.NewReader(step.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Header.Set("Content-Type", "application/json")
+		for name, value := range map[string]string{"If-Match": step.match, "If-None-Match": step.fresh} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != step.status {
+			t.Errorf("%s %s with If-Match %q and If-None-Match %q: %d, want %d: %s", step.method, step.path, step.match, step.fresh, answer.StatusCode, step.status, text)
+		}
 	}
 	http.DefaultClient.CloseIdleConnections()
 }

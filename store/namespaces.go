@@ -62,6 +62,13 @@ func (s *Store) SaveNamespace(ctx context.Context, n belfry.Namespace) (belfry.N
 		if err != nil {
 			return err
 		}
+		if n.Same(old) {
+			n = old
+			return nil
+		}
+		if err := c.expect("namespace", n.Name, old.Version(), old.UpdatedAt); err != nil {
+			return err
+		}
 		n.UpdatedAt, n.UpdatedBy = c.now, belfry.ActorOf(ctx)
 		if n.Limited() {
 			_, err = c.tx.Exec(ctx, `

@@ -59,6 +59,12 @@ func (b *bench) editors() map[string]editor {
 		"window": {func(ctx context.Context, d string) (string, error) {
 			return versionOf(st.SaveWindow(ctx, belfry.Window{Name: "window", Description: d, From: Epoch.Add(time.Hour), To: Epoch.Add(2 * time.Hour)}))
 		}, func(ctx context.Context) error { return st.DeleteWindow(ctx, ns, "window") }},
+		"namespace": {func(ctx context.Context, d string) (string, error) {
+			return versionOf(st.SaveNamespace(ctx, belfry.Namespace{Name: "limited", MaxPriority: new(len(d))}))
+		}, func(ctx context.Context) error {
+			_, err := st.SaveNamespace(ctx, belfry.Namespace{Name: "limited"})
+			return err
+		}},
 		"status page": {func(ctx context.Context, d string) (string, error) {
 			return versionOf(st.SaveStatusPage(ctx, belfry.StatusPage{Name: "page", Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteStatusPage(ctx, ns, "page") }},
