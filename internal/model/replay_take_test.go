@@ -113,7 +113,7 @@ func (r *replay) claim(w int, from, to State) {
 			r.fatal("job %d is not claimed, but %v", j+1, ids)
 		}
 		ref := belfry.Ref{JobID: r.jobs[j], Lease: got.Lease}
-		r.refs[w][j], r.leases[j] = ref, realLease{r.sessions[w], ref}
+		r.refs[w][j], r.under[w][j], r.leases[j] = ref, r.sessions[w], realLease{r.sessions[w], ref}
 	}
 	if n != len(ids) || got.Lease <= r.highest {
 		r.fatal("%d jobs are claimed under %d after %d, want %d", len(ids), got.Lease, r.highest, n)
@@ -150,11 +150,11 @@ func (r *replay) renew(w int, from, to State, all bool) {
 }
 
 // finish wants to hear Stale exactly if the model has another lease there, or
-// none.
+// none. A worker reports for the session that it had when it claimed.
 func (r *replay) finish(act Act, from, to State, out belfry.Outcome) {
 	j := act.Job
 	ref := r.refs[act.Who][j]
-	got, err := r.st.Finish(r.Context(), r.sessions[act.Who], []belfry.Finish{{Ref: ref, Outcome: out, Error: "it broke"}})
+	got, err := r.st.Finish(r.Context(), r.under[act.Who][j], []belfry.Finish{{Ref: ref, Outcome: out, Error: "it broke"}})
 	r.ok(err)
 	stale := from.Leases[j][0].Number != from.Workers[act.Who].Runs[j]
 	if got[0].Stale != stale || !stale && got[0].State != states[to.Jobs[j].State] {

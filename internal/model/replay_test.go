@@ -164,7 +164,8 @@ type replay struct {
 	sessions [MaxWorkers]string
 	opened   []string
 	refs     [MaxWorkers][MaxJobs]belfry.Ref
-	highest  int64 // lease number
+	under    [MaxWorkers][MaxJobs]string // sessions, of refs
+	highest  int64                       // lease number
 }
 
 // realLease is who has a job, as the store should have it.

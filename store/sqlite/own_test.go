@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gofrs/flock"
+
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -214,6 +216,47 @@ func TestTwoPrefixesInOneFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// What looks like an address of SQLite is refused, and no file is called so.
+func TestAPathIsNoAddress(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"", "file::memory:", "file:x.db?mode=memory&cache=shared", "file:///x.db"} {
+		if st, err := sqlite.Open(t.Context(), path, sqlite.Options{}); belfry.CodeOf(err) != belfry.Invalid {
+			t.Errorf("open %q: %v, %v", path, st, err)
+		}
+	}
+	if _, _, err := sqlite.Migrate(t.Context(), sqlite.Memory); belfry.CodeOf(err) != belfry.Invalid {
+		t.Errorf("migrate in memory: %v", err)
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("files: %v, %v", left, err)
+	}
+}
+
+// A store opens behind a process that is just ending.
+func TestALockMayBeLetGoOf(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	held := flock.New(path + ".lock")
+	if got, err := held.TryLock(); err != nil || !got {
+		t.Fatal(got, err)
+	}
+	var opening sync.WaitGroup
+	opening.Go(func() {
+		st, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := held.Unlock(); err != nil {
+		t.Error(err)
+	}
+	opening.Wait()
 }
 
 // A store in memory begins empty, leaves nothing, and does what one in a file does.

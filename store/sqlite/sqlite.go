@@ -130,6 +130,11 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
+	if temporary == "" && len(users) == 0 {
+		if err := checkPath(path); err != nil {
+			return nil, err
+		}
+	}
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, belfry.InvalidField("database", path, err.Error(), "")
@@ -146,7 +151,7 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	if db.clock == nil {
 		db.clock = time.Now
 	}
-	if err := db.takeLock(); err != nil {
+	if err := db.takeLock(ctx); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -164,15 +169,37 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	return db, nil
 }
 
+// checkPath refuses what would become a file with a strange name.
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return belfry.InvalidField("database", "", "must name a file", "belfry.db, say")
+	case path == Memory:
+		return belfry.InvalidField("database", path, "must name a file: nothing stays of a database in memory", "belfry.db, say")
+	case strings.HasPrefix(path, "file:"):
+		return belfry.InvalidField("database", path, "must be a path, and not a URI", "leave out file: and what follows a question mark; the path of a database in memory is "+Memory)
+	}
+	return nil
+}
+
+// lockPatience is how long a lock may be held by a process that was killed and has
+// not quite ended.
+const lockPatience = time.Second
+
 // takeLock locks a file beside the database. The lock goes with the process,
 // so there is nothing to clean up after a crash.
-func (db *DB) takeLock() error {
+func (db *DB) takeLock(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(db.path), 0o700); err != nil {
 		return belfry.Errorf(belfry.Invalid, "make the folder of the database: %w", err)
 	}
 	db.lock = flock.New(db.path+".lock", flock.SetPermissions(0o600))
-	got, err := db.lock.TryLock()
-	if err != nil {
+	wait, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	got, err := db.lock.TryLockContext(wait, 20*time.Millisecond)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && wait.Err() == nil {
 		return belfry.Errorf(belfry.Invalid, "lock %s: %w", db.path, err).
 			WithHint("the folder must exist and be writable")
 	}
