@@ -94,6 +94,9 @@ func (s *Server) sessionRoutes() {
 			}
 		}
 		claim, err := s.claim(ctx, req)
+		if ctx.Err() != nil && len(claim.Jobs) > 0 {
+			return belfry.Claim{}, errors.Join(ctx.Err(), s.handBack(ctx, in.ID, claim))
+		}
 		s.equip(ctx, in.ID, claim.Jobs)
 		return claim, err
 	})
@@ -210,6 +213,19 @@ func (s *Server) claim(ctx context.Context, req belfry.ClaimRequest) (belfry.Cla
 	}
 	claim.Jobs = list(claim.Jobs)
 	return claim, err
+}
+
+// handBack gives up what was leased for a worker that has left before it could be
+// told: the jobs need not wait until its next renewal does not name them.
+func (s *Server) handBack(ctx context.Context, session string, claim belfry.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleTimeout)
+	defer cancel()
+	fs := make([]belfry.Finish, len(claim.Jobs))
+	for i, j := range claim.Jobs {
+		fs[i] = belfry.Finish{Ref: belfry.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: belfry.OutcomeHandedBack, Error: "the worker left before its claim was answered"}
+	}
+	_, err := s.service.Finish(ctx, session, fs)
+	return err
 }
 
 // ownSession keeps a token off the sessions that other tokens opened, and off
