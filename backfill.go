@@ -40,6 +40,11 @@ const (
 	BackfillCanceled  BackfillState = "canceled"
 )
 
+// Cut reports that the limit ended a backfill before its last nominal time.
+func (b Backfill) Cut() bool {
+	return b.State == BackfillCompleted && b.Made >= b.Limit && b.Done.Before(b.To)
+}
+
 // Limits of a backfill.
 const (
 	DefaultBackfillLimit = 1000
@@ -101,7 +106,11 @@ func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running int
 	r := Refill{Backfill: b}
 	for range BackfillStep {
 		t := plan.next(s, b.after())
-		if t.IsZero() || t.After(b.To) || r.Made >= b.Limit {
+		if t.IsZero() || t.After(b.To) {
+			r.State, r.EndedAt, r.Done = BackfillCompleted, now, b.To
+			return r
+		}
+		if r.Made >= b.Limit {
 			r.State, r.EndedAt = BackfillCompleted, now
 			return r
 		}

@@ -96,6 +96,7 @@ type MemberTiming struct {
 	StartedAt   time.Time `json:"started_at,omitzero" doc:"Start of the last run that succeeded; its interval counts from here"`
 	CycleAt     time.Time `json:"cycle_at,omitzero" doc:"Time of the cycle in which that was"`
 	SucceededAt time.Time `json:"succeeded_at,omitzero"`
+	ResetAt     time.Time `json:"reset_at,omitzero" doc:"When an earlier success was last forgotten, by a reset of its timing"`
 	RunningJob  int64     `json:"running_job,omitempty" doc:"The job that runs it now, of whatever cycle"`
 }
 
@@ -122,8 +123,10 @@ func (m Member) DueAt(t MemberTiming) time.Time {
 // and, but for the slack, since it started then.
 func (m Member) Due(t MemberTiming, at, now time.Time) (due bool, why string) {
 	switch {
+	case t.StartedAt.IsZero() && !t.ResetAt.IsZero():
+		return true, fmt.Sprintf("its timing was reset at %s, and it has not succeeded since", stamp(t.ResetAt))
 	case t.StartedAt.IsZero():
-		return true, "it has never succeeded since its timing was reset, or at all"
+		return true, "it has never succeeded"
 	case m.Every <= 0:
 		return true, "it has no interval"
 	case now.Before(t.StartedAt.Add((m.Every - m.Slack()).D())) || !t.CycleAt.IsZero() && at.Before(t.CycleAt.Add(m.Every.D())):

@@ -12,6 +12,7 @@ type LookQuery struct {
 	Draft     *Schedule `json:"draft,omitempty" doc:"A schedule that is not saved; beside a name: the edit to compare with"`
 	From      time.Time `json:"from,omitzero" doc:"Default: now"`
 	N         int       `json:"n,omitempty" doc:"How many nominal times; default: 10; at most 1000"`
+	RunsOnly  bool      `json:"runs_only,omitempty" doc:"List only times that run, and leave out those that calendars or max_runs skip"`
 	At        time.Time `json:"at,omitzero" doc:"An instant to explain: is it one of its times, and why or why not"`
 }
 
@@ -52,6 +53,9 @@ func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery
 		from = now
 	}
 	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
+	if q.RunsOnly {
+		l.Coming = s.ComingRuns(plan, from, q.Bound())
+	}
 	if l.Coming == nil {
 		l.Coming = []Coming{}
 	}

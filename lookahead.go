@@ -42,14 +42,85 @@ func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
 	return out
 }
 
+// maxClosedSpans bounds how many closed times are passed over in search of one
+// that runs. Each takes to the end of its span.
+const maxClosedSpans = 2000
+
+// ComingRuns lists up to n nominal times after from that run: those that
+// calendars or max_runs skip are left out.
+func (s Schedule) ComingRuns(plan Plan, from time.Time, n int) []Coming {
+	var out []Coming
+	for t, closed := from, 0; len(out) < n && closed < maxClosedSpans; {
+		if s.MaxRuns > 0 && s.Runs+int64(len(out)) >= s.MaxRuns {
+			break
+		}
+		at := plan.next(s, t)
+		if s.FinishAt.After(t) {
+			at = sooner(at, s.FinishAt)
+		}
+		if at.IsZero() {
+			break
+		}
+		t = at
+		c := s.ComingAt(plan, at)
+		if c.Skipped == "" {
+			out = append(out, c)
+			continue
+		}
+		closed++
+		open := plan.gate.nextOpen(at)
+		if open.IsZero() {
+			break
+		}
+		t = open.Add(-time.Microsecond)
+	}
+	return out
+}
+
+// NextRun is NextAt, or when calendars let the schedule run that keep NextAt out.
+// Zero: not as far as is known.
+func (s Schedule) NextRun(plan Plan) time.Time {
+	t := s.NextAt
+	for range maxClosedSpans {
+		if t.IsZero() {
+			return t
+		}
+		if _, closed := plan.gate.closed(t); !closed {
+			return t
+		}
+		open := plan.gate.nextOpen(t)
+		if open.IsZero() || s.OnBlackout == BlackoutNextOpen {
+			return open
+		}
+		planned := plan.next(s, open.Add(-time.Microsecond))
+		if plan.Finish > 0 { // one that is skipped counts as its own finish
+			steps := (open.Sub(t) + plan.Finish - 1) / plan.Finish
+			if at := t.Add(steps * plan.Finish); s.End.IsZero() || !at.After(s.End) {
+				planned = sooner(planned, at)
+			}
+		}
+		t = planned
+	}
+	return time.Time{}
+}
+
 // ComingAt is what becomes of the nominal time t.
 func (s Schedule) ComingAt(plan Plan, t time.Time) Coming {
 	c := Coming{Namespace: s.Namespace, Schedule: s.Name, Nominal: t, Local: s.local(t)}
+	d := newDecider(s, plan, Facts{}, t)
 	if t.Equal(s.FinishAt) {
 		c.DueAt, c.Notes = t, []string{"counted from the finish of the run before"}
+		o := Occurrence{Nominal: t, DueAt: t}
+		if d.blackout(&o) {
+			c.DueAt, c.Skipped = time.Time{}, ReasonBlackout
+		} else {
+			c.DueAt = o.DueAt
+		}
+		if o.Note != "" {
+			c.Notes = append(c.Notes, o.Note)
+		}
 		return c
 	}
-	d := newDecider(s, plan, Facts{}, t)
 	o := Occurrence{Nominal: t, DueAt: t.Add(d.jitter(t))}
 	if note := plan.note(t); note != "" {
 		c.Notes = append(c.Notes, note)
@@ -143,7 +214,20 @@ func (s Schedule) explainPolicy() []string {
 	for _, c := range s.Within {
 		out = append(out, "only in the times of calendar "+c)
 	}
-	return append(out, "when the run before has not ended: "+string(s.Overlap), fmt.Sprintf("after a time when nothing could fire: %s, of the last %s", s.Catchup, s.CatchupWindow))
+	out = append(out, "when the run before has not ended: "+string(s.Overlap), fmt.Sprintf("after a time when nothing could fire: %s, of the last %s", s.Catchup, s.CatchupWindow))
+	if trap := s.CatchupTrap(); trap != "" {
+		out = append(out, trap)
+	}
+	return out
+}
+
+// CatchupTrap says that two settings together make up for less than one of them
+// asks for; empty: they do not.
+func (s Schedule) CatchupTrap() string {
+	if s.Catchup != CatchupAll || s.Overlap != OverlapSkip {
+		return ""
+	}
+	return "catch-up all with overlap skip makes up for the oldest missed run alone: the others overlap it and are skipped"
 }
 
 // WhyAt says whether t is a nominal time of the schedule, and if not why not,

@@ -43,11 +43,21 @@ type Schedule struct {
 	PausedReason string        `json:"paused_reason,omitempty" readOnly:"true"`
 	Generation   int64         `json:"generation,omitempty" readOnly:"true" doc:"Grows with every pause and every edit of its times"`
 	NextAt       time.Time     `json:"next_at,omitzero" readOnly:"true" doc:"When it fires next"`
+	NextRunAt    time.Time     `json:"next_run_at,omitzero" readOnly:"true" doc:"With calendars: when it runs next, which is later than next_at if they keep that out; empty: not as far as is known"`
 	HighWater    time.Time     `json:"high_water,omitzero" readOnly:"true" doc:"No nominal time at or before it is ever fired"`
 	FinishAt     time.Time     `json:"finish_at,omitzero" readOnly:"true" doc:"Next time of a rule that counts from the finish; empty while a run is under way"`
 	Runs         int64         `json:"runs,omitempty" readOnly:"true" doc:"Occurrences that became jobs"`
 	CreatedAt    time.Time     `json:"created_at,omitzero" readOnly:"true"`
 	UpdatedAt    time.Time     `json:"updated_at,omitzero" readOnly:"true"`
+}
+
+// RunsAt is when the schedule runs next: NextAt, or what its calendars make of
+// it.
+func (s Schedule) RunsAt() time.Time {
+	if len(s.Blackout)+len(s.Within) == 0 {
+		return s.NextAt
+	}
+	return s.NextRunAt
 }
 
 // ScheduleState is whether a schedule fires.

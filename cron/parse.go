@@ -71,6 +71,9 @@ func (p *parser) parse() (*Expr, error) {
 	if len(words) == 0 {
 		return nil, &Error{Field: "expression", Msg: "is empty", Hint: `try "0 9 * * MON-FRI" or "@daily"`}
 	}
+	if err := foreign(p.text); err != nil {
+		return nil, err
+	}
 	if words[0].text[0] == '@' {
 		return p.macro(words)
 	}
@@ -103,6 +106,9 @@ func (p *parser) prefix(words []word) ([]word, error) {
 		}
 		if p.zone != "" {
 			return nil, &Error{Field: "zone", Value: words[0].text, Pos: words[0].pos, Msg: "is a second zone; an expression has one"}
+		}
+		if name == "" {
+			return nil, &Error{Field: "zone", Value: words[0].text, Pos: words[0].pos, Msg: "has no name", Hint: `write ` + key + `=Europe/Sofia, or leave it out`}
 		}
 		loc, err := LoadZone(name)
 		if err != nil {

@@ -89,7 +89,11 @@ func (c *Client) Tasks(ctx context.Context, f belfry.TaskFilter) (belfry.Page[be
 
 // CreateSchedule implements [Schedules].
 func (c *Client) CreateSchedule(ctx context.Context, s belfry.Schedule) (belfry.Schedule, error) {
-	return put[belfry.Schedule](ctx, c, http.MethodPost, "/v1/schedules", nil, s)
+	var query url.Values
+	if s.State == belfry.SchedulePaused {
+		query = words("paused", "true", "reason", s.PausedReason)
+	}
+	return put[belfry.Schedule](ctx, c, http.MethodPost, "/v1/schedules", query, s)
 }
 
 // UpdateSchedule implements [Schedules].

@@ -51,6 +51,8 @@ func (s *Server) scheduleRoutes() {
 
 	type creating struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+		Paused    bool   `query:"paused" doc:"Create it paused: it runs once it is resumed"`
+		Reason    string `query:"reason" doc:"Why it is paused; shown to whoever asks"`
 	}
 	serveBody(s, endpoint{
 		id: "schedule-create", method: http.MethodPost, path: "/v1/schedules", scope: belfry.ScopeAdmin, created: true,
@@ -58,6 +60,13 @@ func (s *Server) scheduleRoutes() {
 	}, func(ctx context.Context, c *call, in *creating, v belfry.Schedule) (_ belfry.Schedule, err error) {
 		if v.Namespace, err = c.owner(in.Namespace, v.Namespace); err != nil {
 			return v, err
+		}
+		v.State, v.PausedReason = "", ""
+		switch {
+		case in.Paused:
+			v.State, v.PausedReason = belfry.SchedulePaused, in.Reason
+		case in.Reason != "":
+			return v, belfry.InvalidField("reason", "", "belongs to paused", "ask for paused=true too")
 		}
 		return s.service.CreateSchedule(ctx, v)
 	})
@@ -169,6 +178,7 @@ func (s *Server) scheduleTimes() {
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
 		N         int       `query:"n" minimum:"0" maximum:"1000" doc:"How many; default: 10"`
 		From      time.Time `query:"from" doc:"After this time; default: now"`
+		RunsOnly  bool      `query:"runs_only" doc:"Only times that run: none that calendars or max_runs skip"`
 	}
 	serve(s, endpoint{
 		id: "schedule-next", method: http.MethodGet, path: "/v1/schedules/{name}/next", scope: belfry.ScopeRead,
@@ -180,7 +190,7 @@ func (s *Server) scheduleTimes() {
 		if err != nil {
 			return comingList{}, err
 		}
-		l, err := s.service.Look(ctx, belfry.LookQuery{Namespace: ns, Name: in.Name, From: in.From, N: in.N})
+		l, err := s.service.Look(ctx, belfry.LookQuery{Namespace: ns, Name: in.Name, From: in.From, N: in.N, RunsOnly: in.RunsOnly})
 		return comingList{list(l.Coming)}, err
 	})
 }

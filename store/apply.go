@@ -172,7 +172,7 @@ func (c *change) applySchedules(m belfry.Manifest) ([]belfry.Change, error) {
 		}
 		var saved belfry.Schedule
 		if isNew {
-			saved, err = c.insertSchedule(sc)
+			saved, err = c.insertSchedule(sc, false)
 		} else {
 			saved, err = c.updateSchedule(sc)
 		}

@@ -35,6 +35,9 @@ func (s *Store) Look(ctx context.Context, q belfry.LookQuery) (out belfry.Look, 
 				return err
 			}
 			sc = row.Schedule
+			if len(sc.Calendars()) > 0 {
+				sc.NextRunAt = sc.NextRun(plan)
+			}
 		}
 		if q.Draft != nil {
 			if q.Name != "" {

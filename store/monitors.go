@@ -215,7 +215,7 @@ func (c *change) startOwned(m belfry.Monitor) (schedule, next int64, err error) 
 	if _, err := c.insertTask(m.Task(), ""); err != nil {
 		return 0, 0, err
 	}
-	sc, err := c.insertSchedule(m.Schedule())
+	sc, err := c.insertSchedule(m.Schedule(), false)
 	return sc.ID, micros(sc.NextAt), err
 }
 

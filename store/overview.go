@@ -186,18 +186,38 @@ func (s *Store) overviewNext(ctx context.Context, tx Tx, namespace string, o *be
 	w := &where{}
 	w.namespace("namespace", namespace)
 	w.notOwned("name")
-	o.Next, err = collect(ctx, tx, func(r Rows) (n belfry.Next, err error) {
-		return n, r.Scan(&n.Namespace, &n.Schedule, scanTime{&n.NextAt})
-	}, `
-		select namespace, name, next_at
-		from (select namespace, name, next_at from belfry.schedules where next_at > 0 order by next_at limit `+strconv.Itoa(lookFirst)+`) as soon
+	ids, err := collect(ctx, tx, scanInt, `
+		select id
+		from (select id, namespace, name, next_at from belfry.schedules where next_at > 0 order by next_at limit `+strconv.Itoa(lookFirst)+`) as soon
 		where `+w.sql()+`
 		order by next_at, name
 		limit `+strconv.Itoa(overviewRows), w.args...)
-	if o.Next == nil {
-		o.Next = []belfry.Next{}
+	o.Next = []belfry.Next{}
+	if err != nil || len(ids) == 0 {
+		return err
 	}
-	return err
+	rows, err := collect(ctx, tx, scanSchedule, `
+		select `+scheduleColumns+`
+		from belfry.schedules s
+		where `+s.sql.In("s.id", 1)+`
+		order by s.next_at, s.name`, s.sql.List(ids))
+	if err != nil {
+		return err
+	}
+	list := make([]belfry.Schedule, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Schedule
+	}
+	if err := s.nextRuns(ctx, tx, list); err != nil {
+		return err
+	}
+	for _, sc := range list {
+		if at := sc.RunsAt(); !at.IsZero() {
+			o.Next = append(o.Next, belfry.Next{Namespace: sc.Namespace, Schedule: sc.Name, NextAt: at})
+		}
+	}
+	slices.SortStableFunc(o.Next, func(a, b belfry.Next) int { return a.NextAt.Compare(b.NextAt) })
+	return nil
 }
 
 func (s *Store) overviewAhead(ctx context.Context, tx Tx, namespace string, o *belfry.Overview) (err error) {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +28,10 @@ func (s *Store) schedules(ctx context.Context, f belfry.ScheduleFilter, look int
 		if err != nil {
 			return err
 		}
-		p, err = w.page(ctx, tx, after, f.Bound(), max(look/max(len(w.parts), 1), 1))
-		return err
+		if p, err = w.page(ctx, tx, after, f.Bound(), max(look/max(len(w.parts), 1), 1)); err != nil {
+			return err
+		}
+		return s.nextRuns(ctx, tx, p.Items)
 	})
 	return p, err
 }
@@ -182,3 +186,48 @@ func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) s
 }
 
 func scanTwo(rows Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
+
+// nextRuns says of schedules with calendars when they run next.
+func (s *Store) nextRuns(ctx context.Context, tx Tx, list []belfry.Schedule) error {
+	var namespaces, names []string
+	for _, sc := range list {
+		if !sc.NextAt.IsZero() && len(sc.Blackout)+len(sc.Within) > 0 {
+			namespaces, names = append(namespaces, sc.Namespace), append(names, sc.Calendars()...)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	all, err := collect(ctx, tx, scanCalendar, `
+		select `+calendarColumns+`
+		from belfry.calendars
+		where `+s.sql.In("namespace", 1)+` and `+s.sql.In("name", 2)+`
+		order by id`, s.sql.List(unique(namespaces)), s.sql.List(unique(names)))
+	if err != nil {
+		return fmt.Errorf("read calendars: %w", err)
+	}
+	for i := range list {
+		sc := &list[i]
+		if sc.NextAt.IsZero() || len(sc.Blackout)+len(sc.Within) == 0 {
+			continue
+		}
+		var own []belfry.Calendar
+		for _, c := range all {
+			if c.Namespace == sc.Namespace && slices.Contains(sc.Calendars(), c.Name) {
+				own = append(own, c)
+			}
+		}
+		if plan, err := s.plans.of(*sc, own); err == nil { // else the pass that fires says so
+			sc.NextRunAt = sc.NextRun(plan)
+		}
+	}
+	return nil
+}
+
+// nextRun is nextRuns of one.
+func (s *Store) nextRun(ctx context.Context, tx Tx, sc *belfry.Schedule) error {
+	list := []belfry.Schedule{*sc}
+	err := s.nextRuns(ctx, tx, list)
+	*sc = list[0]
+	return err
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -34,7 +33,7 @@ func scanSchedule(rows Rows) (s scheduleRow, err error) {
 // scheduleDoc is the schedule as written, without its state.
 func scheduleDoc(s belfry.Schedule) string {
 	s.ID, s.State, s.Generation, s.Runs = 0, "", 0, 0
-	s.PausedBy, s.PausedReason = "", ""
+	s.PausedBy, s.PausedReason, s.NextRunAt = "", "", instant(0)
 	s.PausedAt, s.NextAt, s.HighWater, s.FinishAt, s.CreatedAt, s.UpdatedAt = instant(0), instant(0), instant(0), instant(0), instant(0), instant(0)
 	return text(s)
 }
@@ -61,20 +60,29 @@ func (s *Store) schedule(ctx context.Context, tx Tx, namespace, name string, loc
 	return row, err
 }
 
-// CreateSchedule saves a new schedule and plans its first run.
+// CreateSchedule saves a new schedule and plans its first run. One whose State
+// is paused is saved paused, for its PausedReason, and plans it when it is resumed.
 func (s *Store) CreateSchedule(ctx context.Context, sc belfry.Schedule) (out belfry.Schedule, err error) {
 	if err := refuseOwned("schedule", sc.Name); err != nil {
 		return out, err
 	}
 	sc = sc.WithDefaults()
+	paused := sc.State == belfry.SchedulePaused
+	if err := checkReason(sc.PausedReason); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, "create schedule", func(c *change) error {
-		out, err = c.insertSchedule(sc)
-		return err
+		if out, err = c.insertSchedule(sc, paused); err != nil {
+			return err
+		}
+		return s.nextRun(ctx, c.tx, &out)
 	})
 	return out, err
 }
 
-func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
+func (c *change) insertSchedule(sc belfry.Schedule, paused bool) (belfry.Schedule, error) {
+	reason := sc.PausedReason
+	sc.PausedAt, sc.PausedBy, sc.PausedReason = instant(0), "", ""
 	if err := checkSchedule(sc, c.now); err != nil {
 		return sc, err
 	}
@@ -93,12 +101,17 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 		return sc, err
 	}
 	begun(&sc, belfry.Begin(sc, plan, belfry.Facts{}, c.now))
+	if paused && sc.State == belfry.ScheduleActive {
+		c.pause(&sc, reason)
+	}
 	n, err := c.tx.Exec(c.ctx, `
-		insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
+		insert into belfry.schedules (id, namespace, name, task_id, doc, state, generation, next_at, high_water, finish_at, runs,
+			paused_at, paused_by, paused_reason, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $12, $13, $14, $11, $11)
 		on conflict (namespace, name) do nothing`,
 		sc.ID, sc.Namespace, sc.Name, task.ID, scheduleDoc(sc), string(sc.State), sc.Generation,
-		micros(sc.NextAt), micros(sc.HighWater), micros(sc.FinishAt), micros(c.now))
+		micros(sc.NextAt), micros(sc.HighWater), micros(sc.FinishAt), micros(c.now),
+		micros(sc.PausedAt), sc.PausedBy, sc.PausedReason)
 	if err != nil {
 		return sc, err
 	}
@@ -107,7 +120,7 @@ func (c *change) insertSchedule(sc belfry.Schedule) (belfry.Schedule, error) {
 			WithHint("update it, or choose another name")
 	}
 	c.wakeAt(sc.NextAt)
-	return sc, c.audit("create", "schedule", sc.Namespace, sc.Name, "", nil, sc)
+	return sc, c.audit("create", "schedule", sc.Namespace, sc.Name, sc.PausedReason, nil, sc)
 }
 
 // checkSchedule says what is wrong with a schedule. The name of one that belongs
@@ -149,8 +162,10 @@ func (s *Store) UpdateSchedule(ctx context.Context, sc belfry.Schedule) (out bel
 	}
 	sc = sc.WithDefaults()
 	err = s.write(ctx, "update schedule", func(c *change) error {
-		out, err = c.updateSchedule(sc)
-		return err
+		if out, err = c.updateSchedule(sc); err != nil {
+			return err
+		}
+		return s.nextRun(ctx, c.tx, &out)
 	})
 	return out, err
 }
@@ -298,12 +313,14 @@ func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason strin
 	if err := refuseOwned("schedule", name); err != nil {
 		return out, err
 	}
-	if len(reason) > belfry.MaxDescription {
-		return out, belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	if err := checkReason(reason); err != nil {
+		return out, err
 	}
 	err = s.write(ctx, "pause schedule", func(c *change) error {
-		out, err = c.pauseSchedule(namespace, name, reason)
-		return err
+		if out, err = c.pauseSchedule(namespace, name, reason); err != nil {
+			return err
+		}
+		return s.nextRun(ctx, c.tx, &out)
 	})
 	return out, err
 }
@@ -323,9 +340,8 @@ func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Sched
 		return out, belfry.Errorf(belfry.Conflict, "schedule %q is completed and does not run any more", name)
 	}
 	before := row.Schedule
-	row.State, row.PausedAt, row.PausedBy, row.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(c.ctx), reason
+	c.pause(&row.Schedule, reason)
 	row.Generation++
-	row.NextAt, row.HighWater = instant(0), laterOf(row.HighWater, c.now)
 	if err := c.savePause(row.Schedule); err != nil {
 		return out, err
 	}
@@ -333,6 +349,20 @@ func (c *change) pauseSchedule(namespace, name, reason string) (out belfry.Sched
 		return out, err
 	}
 	return row.Schedule, c.audit("pause", "schedule", namespace, name, reason, before, row.Schedule)
+}
+
+// pause stops a schedule at now: no nominal time up to now is ever fired.
+func (c *change) pause(sc *belfry.Schedule, reason string) {
+	sc.State, sc.PausedAt, sc.PausedBy, sc.PausedReason = belfry.SchedulePaused, c.now, belfry.ActorOf(c.ctx), reason
+	sc.NextAt, sc.HighWater = instant(0), laterOf(sc.HighWater, c.now)
+}
+
+// checkReason says what is wrong with the reason of a pause.
+func checkReason(reason string) error {
+	if len(reason) > belfry.MaxDescription {
+		return belfry.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", belfry.MaxDescription), "")
+	}
+	return nil
 }
 
 func laterOf(a, b time.Time) time.Time {
@@ -359,8 +389,10 @@ func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catc
 		return out, err
 	}
 	err = s.write(ctx, "resume schedule", func(c *change) error {
-		out, err = c.resumeSchedule(namespace, name, catchUp)
-		return err
+		if out, err = c.resumeSchedule(namespace, name, catchUp); err != nil {
+			return err
+		}
+		return s.nextRun(ctx, c.tx, &out)
 	})
 	return out, err
 }
@@ -423,53 +455,11 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, inp
 func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc belfry.Schedule, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		row, err := s.schedule(ctx, tx, namespace, name, false)
-		sc = row.Schedule
-		return err
-	})
-	return sc, err
-}
-
-// Occurrences lists what was decided for a schedule, newest nominal time first.
-func (s *Store) Occurrences(ctx context.Context, f belfry.OccurrenceFilter) (p belfry.Page[belfry.Occurrence], err error) {
-	before, err := decodeIDCursor(f.Cursor)
-	if err != nil {
-		return p, err
-	}
-	if f.Namespace == "" {
-		f.Namespace = belfry.DefaultNamespace
-	}
-	limit := f.Bound()
-	err = s.db.Read(ctx, func(tx Tx) error {
-		row, err := s.schedule(ctx, tx, f.Namespace, f.Schedule, false)
 		if err != nil {
 			return err
 		}
-		w := &where{}
-		w.and("schedule_id = ?", row.ID)
-		if before > 0 {
-			w.and("nominal < ?", before)
-		}
-		if f.Decision != "" {
-			w.and("decision = ?", string(f.Decision))
-		}
-		all, err := collect(ctx, tx, scanOccurrence, `
-			select `+occurrenceColumns+`
-			from belfry.occurrences
-			where `+w.sql()+`
-			order by nominal desc
-			limit `+strconv.Itoa(limit+1), w.args...)
-		for i := range all {
-			all[i].Schedule = row.Name
-		}
-		p = page(all, limit, func(o belfry.Occurrence) string { return encodeCursor(strconv.FormatInt(micros(o.Nominal), 10)) })
-		return err
+		sc = row.Schedule
+		return s.nextRun(ctx, tx, &sc)
 	})
-	return p, err
-}
-
-const occurrenceColumns = `schedule_id, nominal, until, count, decision, reason, note, job_id, due_at, decided_at`
-
-func scanOccurrence(rows Rows) (o belfry.Occurrence, err error) {
-	return o, rows.Scan(&o.ScheduleID, scanTime{&o.Nominal}, scanTime{&o.Until}, &o.Count, &o.Decision, &o.Reason, &o.Note, &o.JobID,
-		scanTime{&o.DueAt}, scanTime{&o.DecidedAt})
+	return sc, err
 }

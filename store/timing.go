@@ -17,10 +17,10 @@ type timingRow struct {
 }
 
 func scanTiming(rows Rows) (t timingRow, err error) {
-	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.CycleAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt})
+	return t, rows.Scan(&t.taskID, &t.Task, scanTime{&t.StartedAt}, scanTime{&t.CycleAt}, scanTime{&t.SucceededAt}, &t.RunningJob, scanTime{&t.turnAt}, scanTime{&t.ResetAt})
 }
 
-const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0)`
+const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0), coalesce(m.reset_at, 0)`
 
 // lockTiming reads the timing of a member and keeps other cycles from having
 // it run until this transaction ends.
@@ -85,8 +85,8 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 		for _, m := range reset {
 			if _, err := c.tx.Exec(ctx, `
 				update belfry.member_timing
-				set started_at = 0, cycle_at = 0, succeeded_at = 0
-				where task_id = (select id from belfry.tasks where namespace = $1 and name = $2)`, t.Namespace, m); err != nil {
+				set reset_at = case when started_at > 0 then $3 else reset_at end, started_at = 0, cycle_at = 0, succeeded_at = 0
+				where task_id = (select id from belfry.tasks where namespace = $1 and name = $2)`, t.Namespace, m, micros(c.now)); err != nil {
 				return err
 			}
 		}

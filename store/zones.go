@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -296,7 +297,7 @@ func (s *Store) replanZone(ctx context.Context, name string) (done bool, err err
 		next := int64(-1)
 		if len(rows) == replanBatch {
 			next = rows[len(rows)-1].ID
-		} else if err := c.reexpect(name); err != nil {
+		} else if err := errors.Join(c.reexpect(name), c.requiet(name)); err != nil {
 			return err
 		}
 		done = next < 0
@@ -367,6 +368,24 @@ func (c *change) reexpect(zone string) error {
 		return err
 	}
 	return c.wakeMonitors("")
+}
+
+// requiet has alerts decided about again that wait for quiet hours in a zone.
+func (c *change) requiet(zone string) error {
+	cals, err := collect(c.ctx, c.tx, scanCalendar, `
+		select `+calendarColumns+`
+		from belfry.calendars
+		where doc like $1
+		order by id`, `%`+zone+`%`)
+	if err != nil {
+		return err
+	}
+	for _, cal := range cals {
+		if err := c.rerouteQuiet(cal); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // zonesHealth is what a person is told of it.

@@ -92,6 +92,11 @@ func (c *cli) backfillList() *cobra.Command {
 					stamp(b.Done), strconv.Itoa(b.Made), strconv.Itoa(b.LeftOut))
 			}
 			g.write(w)
+			for _, b := range p.Items {
+				if b.Cut() {
+					fmt.Fprintf(c.stderr, "backfill %d stopped at its limit of %d jobs\n", b.ID, b.Limit)
+				}
+			}
 		})
 	})
 	return cmd
@@ -119,9 +124,13 @@ func (c *cli) drawBackfill(w io.Writer, b belfry.Backfill, now time.Time) {
 	if b.OnlyMissing {
 		only = "what has no job yet"
 	}
+	cut := ""
+	if b.Cut() {
+		cut = fmt.Sprintf("by its limit; later times were not looked at. Start another from %s", stamp(b.Done.Add(time.Second)))
+	}
 	c.pairs(w, "id", strconv.FormatInt(b.ID, 10), "schedule", b.Schedule, "namespace", b.Namespace, "state", string(b.State),
 		"from", stamp(b.From), "to", stamp(b.To), "done", stamp(b.Done), "jobs", fmt.Sprintf("%d of at most %d", b.Made, b.Limit),
-		"left out", strconv.Itoa(b.LeftOut), "overlap", string(b.Overlap), "only", only, "note", b.Note,
+		"stopped", cut, "left out", strconv.Itoa(b.LeftOut), "overlap", string(b.Overlap), "only", only, "note", b.Note,
 		"started", when(b.CreatedAt, now)+" by "+b.CreatedBy, "ended", when(b.EndedAt, now))
 }
 

@@ -201,7 +201,7 @@ func (c *cli) drawIntake(w io.Writer, r intake.Result) {
 			fmt.Fprintf(w, "     %s\n", l.Means)
 		}
 		for i, t := range l.Next {
-			fmt.Fprintf(w, "     %s %s\n", [...]string{"next", "then"}[min(i, 1)], stamp(t))
+			fmt.Fprintf(w, "     %s %s\n", [...]string{"next", "then"}[min(i, 1)], t.Format("2006-01-02 15:04:05 MST"))
 		}
 		for _, n := range l.Notes {
 			fmt.Fprintf(w, "     %s\n", paint(styleWarn, n))

@@ -135,9 +135,15 @@ func jobRow(g *grid, s *conn, j belfry.Job, now time.Time) []string {
 	}
 	note := string(j.Reason)
 	if j.Error != "" {
-		note = strings.TrimSpace(note + " " + clip(j.Error, 60))
+		note = strings.TrimSpace(strings.TrimPrefix(note+" ", wordOf(j.Error)+" ") + clip(j.Error, 60))
 	}
 	return []string{strconv.FormatInt(j.ID, 10), s.label(j.Namespace, j.Task), g.state(stateText(j)), try, ago(j.DueAt, now), took, j.Schedule, note}
+}
+
+// wordOf is what a text begins with, before a colon.
+func wordOf(text string) string {
+	word, _, _ := strings.Cut(text, ":")
+	return word
 }
 
 // stateText tells a retry from a first try that waits for its time.

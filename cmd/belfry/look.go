@@ -36,11 +36,12 @@ type lookFlags struct {
 	n        int
 	from, at string
 	zone     string
+	runs     bool
 }
 
 // query is the question about NAME or RULE. A rule is a draft that nobody saves.
 func (f *lookFlags) query(ctx context.Context, s *conn, arg string) (belfry.LookQuery, error) {
-	q := belfry.LookQuery{N: f.n}
+	q := belfry.LookQuery{N: f.n, RunsOnly: f.runs}
 	ns, err := s.one()
 	if err != nil {
 		return q, err
@@ -83,6 +84,7 @@ func (c *cli) scheduleNext() *cobra.Command {
 		}),
 	}
 	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many, at most 1000")
+	cmd.Flags().BoolVar(&f.runs, "runs", false, "show only times that run, and leave out those that calendars or --max-runs skip")
 	cmd.Flags().StringVar(&f.from, "from", "", "from this time on; default: now")
 	cmd.Flags().StringVar(&f.zone, "zone", "", "time zone of a RULE; default: UTC")
 	return cmd
@@ -103,6 +105,8 @@ func (c *cli) drawComing(w io.Writer, l belfry.Look, now time.Time) {
 	switch {
 	case l.Schedule.State == belfry.SchedulePaused:
 		fmt.Fprintln(c.stderr, "the schedule is paused: none of these run until it is resumed")
+	case len(l.Coming) == 0 && len(l.Schedule.Calendars()) > 0:
+		fmt.Fprintln(c.stderr, "no run is known: its calendars keep out all times")
 	case len(l.Coming) == 0:
 		fmt.Fprintln(c.stderr, "none is planned: "+strings.Join(l.Explain[:1], ""))
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -83,7 +84,8 @@ func programPairs(t belfry.Task) []string {
 type programFlags struct {
 	name, stdin, isolation, memory, disk string
 	queue, timeout, description          string
-	schedule, zone                       string
+	schedule, at, zone                   string
+	due                                  time.Time // of at
 	args, env, secrets, needs, tags      []string
 	cpu                                  float64
 	processes                            int64
@@ -105,7 +107,8 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.Int64Var(&f.processes, "processes", 0, "processes and threads; default: 256")
 	addNeeds(fs, &f.needs)
 	fs.StringVar(&f.schedule, "schedule", "", "when to run it: a cron rule such as '0 3 * * *', or an interval such as 15m")
-	fs.StringVar(&f.zone, "zone", "", "time zone of --schedule, such as Europe/Sofia; default: UTC")
+	fs.StringVar(&f.at, "at", "", "run it once at this time, such as '2026-12-24 18:00'; each push with it makes a job")
+	fs.StringVar(&f.zone, "zone", "", "time zone of --schedule and --at, such as Europe/Sofia; default: UTC")
 	fs.StringVar(&f.queue, "queue", "", "queue of its jobs; default: default")
 	fs.IntVar(&f.priority, "priority", 0, "within the queue; higher runs first")
 	fs.StringVar(&f.timeout, "timeout", "", "longest an attempt may run, such as 5m; default: 1h")
@@ -198,6 +201,7 @@ old one until the new one is there. A program that is there already is not sent
 again.`,
 		Example: `  CGO_ENABLED=0 GOOS=linux go build -o report ./cmd/report
   belfry program push ./report --name report --env REGION=eu --secret DB_PASSWORD=db --schedule '0 3 * * *'
+  belfry program push ./report --at '2026-12-24 18:00' --zone Europe/Sofia
   belfry program push ./train --memory 8GiB --cpu 4 --need gpu=true -- --epochs 10`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n == 1 || n < 0 && len(args) == 1 {
@@ -227,6 +231,12 @@ again.`,
 			}
 			if err := f.apply(cmd.Flags(), &t, args[1:]); err != nil {
 				return err
+			}
+			if err := instant(f.at != "", "--at", f.at, f.zone, &f.due); err != nil {
+				return err
+			}
+			if f.at != "" && f.due.Before(s.now) {
+				return belfry.InvalidField("--at", f.at, "has passed", "to run it now: belfry job enqueue "+f.name)
 			}
 			if err := t.WithDefaults().Validate(); err != nil { // before anything is sent
 				return err
@@ -281,9 +291,18 @@ func (c *cli) saveProgram(ctx context.Context, s *conn, t belfry.Task, isNew boo
 			return err
 		}
 	}
+	var made []belfry.Enqueued
+	if f.at != "" {
+		if made, err = s.Enqueue(ctx, []belfry.NewJob{{Namespace: t.Namespace, Task: t.Name, DueAt: f.due}}); err != nil {
+			return err
+		}
+	}
 	if err := c.emit(t, func(w io.Writer) {
 		fmt.Fprintf(w, "program %s %s: %s, %s, %s\n", t.Name, verb, t.Program.SHA256[:12], belfry.SizeText(t.Program.Size), t.Program.Arch)
-		if f.schedule == "" && isNew {
+		for _, m := range made {
+			fmt.Fprintf(w, "job %d runs it at %s\n", m.Job.ID, inZone(m.Job.DueAt, f.zone))
+		}
+		if f.schedule == "" && f.at == "" && isNew {
 			fmt.Fprintf(w, "try: belfry job enqueue %s\n", t.Name)
 		}
 	}); err != nil {

@@ -156,17 +156,26 @@ func (c *cli) scheduleFrom(s *conn, cmd *cobra.Command, f *scheduleFlags, args [
 
 func (c *cli) scheduleCreate() *cobra.Command {
 	var f scheduleFlags
+	var paused bool
+	var reason string
 	cmd := &cobra.Command{
 		Use: "create NAME --task TASK [--cron RULE | --every INTERVAL | --at TIME]...", Short: "Create a schedule", Args: cobra.MaximumNArgs(1),
 		Example: `  belfry schedule create nightly --task backup --cron '0 3 * * *' --zone Europe/Sofia
   belfry schedule create pulse --task ping --every 5s
   belfry schedule create poll --task poll --every 5s --after-finish
   belfry schedule create once --task report --at '2026-12-24 18:00' --zone Europe/Sofia
+  belfry schedule create later --task poll --every 5s --after-finish --paused
   belfry schedule create -f schedule.yaml`,
 		RunE: c.verb(func(ctx context.Context, s *conn, cmd *cobra.Command, args []string) error {
 			sc, err := c.scheduleFrom(s, cmd, &f, args)
 			if err != nil {
 				return err
+			}
+			if reason != "" && !paused {
+				return belfry.InvalidField("--reason", "", "belongs to --paused", "add --paused")
+			}
+			if paused {
+				sc.State, sc.PausedReason = belfry.SchedulePaused, reason
 			}
 			sc, err = s.CreateSchedule(ctx, sc)
 			if err != nil {
@@ -174,19 +183,31 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			}
 			return c.emit(sc, func(w io.Writer) {
 				fmt.Fprintf(w, "schedule %s created, %s, next run %s\n", sc.Name, sc.RuleText(), nextText(sc, s.now))
+				c.adviseCatchup(sc)
 			})
 		}),
 	}
 	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&paused, "paused", false, "create it paused; it runs after: belfry schedule resume NAME")
+	cmd.Flags().StringVar(&reason, "reason", "", "why it is paused")
 	return cmd
+}
+
+// adviseCatchup says, on stderr, that not all missed runs are made up for.
+func (c *cli) adviseCatchup(s belfry.Schedule) {
+	if trap := s.CatchupTrap(); trap != "" {
+		fmt.Fprintf(c.stderr, "note: %s\ntry: belfry schedule update %s --overlap buffer_all\n", trap, s.Name)
+	}
 }
 
 func nextText(s belfry.Schedule, now time.Time) string {
 	switch {
 	case s.State != belfry.ScheduleActive && s.State != "":
 		return "none: " + string(s.State)
+	case !s.RunsAt().IsZero():
+		return inZone(s.RunsAt(), s.Zone) + " (" + ago(s.RunsAt(), now) + ")"
 	case !s.NextAt.IsZero():
-		return inZone(s.NextAt, s.Zone) + " (" + ago(s.NextAt, now) + ")"
+		return "none as far as is known: its calendars keep out all times"
 	case len(s.Rules) == 0:
 		return "when triggered"
 	}
@@ -226,8 +247,8 @@ func (c *cli) scheduleList() *cobra.Command {
 			g := c.grid("NAME", "TASK", "STATE", "WHEN", "ZONE", "NEXT", "RUNS")
 			for _, sc := range p.Items {
 				next := ""
-				if !sc.NextAt.IsZero() {
-					next = ago(sc.NextAt, s.now)
+				if at := sc.RunsAt(); !at.IsZero() {
+					next = ago(at, s.now)
 				}
 				g.row(s.label(sc.Namespace, sc.Name), sc.Task, g.state(string(sc.State)), clip(sc.RuleText(), 40), sc.Zone, next, strconv.FormatInt(sc.Runs, 10))
 			}
@@ -296,6 +317,7 @@ func (c *cli) scheduleUpdate() *cobra.Command {
 			}
 			return c.emit(sc, func(w io.Writer) {
 				fmt.Fprintf(w, "schedule %s updated, %s, next run %s\n", sc.Name, sc.RuleText(), nextText(sc, s.now))
+				c.adviseCatchup(sc)
 			})
 		}),
 	}

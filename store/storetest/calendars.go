@@ -179,6 +179,34 @@ func init() {
 		want(b, "runs", b.get("out").Runs, 2)
 	})
 
+	add("the next run of a schedule is one that its calendars let run, everywhere it is shown", func(b *bench) {
+		b.task("tick")
+		b.calendar("lunch", "* 12:00-13:00")
+		b.calendar("never", "* 00:00-24:00")
+		made := b.schedule("tick", "tick", every(time.Minute), blackout("lunch"))
+		one := Epoch.Add(time.Hour)
+		want(b, "created", made.NextRunAt, one)
+		want(b, "moved", b.schedule("moved", "tick", every(7*time.Minute), blackout("lunch"), nextOpen).NextRunAt, one)
+		want(b, "never", b.schedule("shut", "tick", every(time.Minute), blackout("never")).NextRunAt.IsZero(), true)
+		want(b, "shown", b.get("tick").NextRunAt, one)
+		want(b, "next fire", b.get("tick").NextAt, Epoch)
+		b.schedule("plain", "tick", every(time.Minute))
+		names := ""
+		for _, sc := range must(b.st.Schedules(b.ctx, belfry.ScheduleFilter{}))(b).Items {
+			names += fmt.Sprintf("%s %v ", sc.Name, sc.RunsAt().Equal(one))
+		}
+		want(b, "listed", names, "moved true plain false shut false tick true ")
+		next := must(b.st.Overview(b.ctx, "default"))(b).Next
+		want(b, "overview", fmt.Sprintf("%d %s %v", len(next), next[0].Schedule, next[2].NextAt.Equal(one)), "3 plain true")
+		paused := must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
+		want(b, "paused", paused.NextRunAt.IsZero(), true)
+		want(b, "resumed", must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b).NextRunAt, one)
+		made.Description = "edited"
+		want(b, "updated", must(b.st.UpdateSchedule(b.ctx, made))(b).NextRunAt, one)
+		l := must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tick", N: 1, RunsOnly: true}))(b)
+		want(b, "runs only", l.Coming[0].Nominal, one)
+	})
+
 	add("an edited calendar takes effect at the next run and moves no schedule's next time", func(b *bench) {
 		b.task("tick")
 		b.calendar("lunch", "* 14:00-15:00")
@@ -186,7 +214,11 @@ func init() {
 		b.fire()
 		before := b.get("tick")
 		b.calendar("lunch", "* 12:00-12:02")
-		want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
+		after := b.get("tick")
+		want(b, "next run", after.NextRunAt, Epoch.Add(2*time.Minute))
+		want(b, "next run before", before.NextRunAt, before.NextAt)
+		after.NextRunAt = before.NextRunAt
+		want(b, "schedule", jsonOf(after), jsonOf(before))
 		b.next()
 		b.next()
 		b.calendar("lunch", "* 12:03-12:04")

@@ -241,6 +241,34 @@ func init() {
 		}
 	})
 
+	add("a schedule that is created paused fires after it is resumed, and not before", func(b *bench) {
+		b.task("tick")
+		paused := func(s *belfry.Schedule) { s.State, s.PausedReason = belfry.SchedulePaused, "not yet" }
+		after := func(s *belfry.Schedule) {
+			s.Rules = []belfry.Rule{{Every: belfry.Duration(time.Minute), Anchor: belfry.AnchorFinish}}
+		}
+		ctx := b.ctx
+		b.ctx = belfry.WithActor(ctx, "ann")
+		b.schedule("loop", "tick", after, paused)
+		sc := b.schedule("tick", "tick", every(time.Minute), paused, overlap(belfry.OverlapAllow))
+		b.ctx = ctx
+		want(b, "state", fmt.Sprintf("%s %v %s %s", sc.State, sc.NextAt.IsZero(), sc.PausedBy, sc.PausedReason), "paused true ann not yet")
+		want(b, "kept", jsonOf(b.get("tick")), jsonOf(sc))
+		audit := must(b.st.Audit(b.ctx, belfry.AuditFilter{Namespace: "default", Noun: "schedule", Name: "tick"}))(b).Items
+		want(b, "audit", fmt.Sprintf("%d %s %s", len(audit), audit[0].Action, audit[0].Note), "1 create not yet")
+		b.clock.Move(3 * time.Minute)
+		want(b, "fired while paused", b.fire().Schedules, 0)
+		must(b.st.ResumeSchedule(b.ctx, "default", "tick", false))(b)
+		must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
+		b.fire()
+		want(b, "loop", b.said("loop"), "3m job")
+		want(b, "tick", b.said("tick"), "1m skipped paused x3")
+		b.clock.Move(time.Minute)
+		b.fire()
+		want(b, "tick", b.said("tick"), "1m skipped paused x3, 4m job")
+		wantCode(b, second(b.st.CreateSchedule(b.ctx, belfry.Schedule{Name: "long", Task: "tick", State: belfry.SchedulePaused, PausedReason: strings.Repeat("x", belfry.MaxDescription+1)})), belfry.Invalid)
+	})
+
 	add("resuming leaves one row for the times of the pause, or makes up for them if asked", func(b *bench) {
 		b.task("tick")
 		for _, name := range []string{"quiet", "eager"} {

@@ -80,6 +80,25 @@ func init() {
 		want(b, "next day", next("gov"), moved.AddDate(0, 0, 1))
 	})
 
+	add("an alert that waits for quiet hours follows the new data of their zone", func(b *bench) {
+		const zone = "Test/Quiet"
+		b.st = b.zoneNode(zone, twoAhead, "2025c")
+		w := b.checker()
+		night := belfry.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Zone: zone, Closings: []rules.Closing{{Weekly: "* 00:00-16:00"}}}}
+		must(b.st.SaveCalendar(b.ctx, night))(b)
+		b.channel("hook", func(r *belfry.AlertRule) { r.Quiet = []string{"night"} })
+		b.monitor("site")
+		w.turn("site", failed)
+		w.turn("site", failed)
+		due := func() time.Time {
+			b.later(time.Second) // what is decided about again is, when it is taken
+			return must(b.st.Alerts(b.ctx, belfry.AlertFilter{}))(b).Items[0].DueAt
+		}
+		want(b, "due by the old data", due(), Epoch.Add(2*time.Hour))
+		b.st = b.zoneNode(zone, threeAhead, "2026b")
+		want(b, "due by the new data", due(), Epoch.Add(time.Hour))
+	})
+
 	add("a run whose time came earlier with new zone data, while nothing ran, is made up for", func(b *bench) {
 		const zone = "Test/Missed"
 		b.st = b.zoneNode(zone, twoAhead, "2025c")

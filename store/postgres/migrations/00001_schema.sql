@@ -571,7 +571,8 @@ create table belfry.member_timing (
 	cycle_at     bigint not null default 0, -- of the cycle in which that was
 	succeeded_at bigint not null default 0,
 	running_job  bigint not null default 0,
-	turn_at      bigint not null default 0 -- of the run under way
+	turn_at      bigint not null default 0, -- of the run under way
+	reset_at     bigint not null default 0 -- when a success was forgotten
 );
 
 insert into belfry.member_timing (task_id) values (0);
