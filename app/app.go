@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/config"
@@ -289,7 +290,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	if shared {
 		a.sayListening(ctx)
 	}
-	a.serve(srv, ln, h)
+	a.serve(srv, netutil.LimitListener(ln, a.opt.MaxClients), h)
 	if a.pages != nil { // before the API, which would wait for streams to pages
 		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })
 	}
@@ -324,6 +325,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,
+		BodyTimeout: a.opt.BodyTimeout.D(),
 		LeftBehind: func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
 	}
 	if a.teller != nil {

@@ -72,6 +72,9 @@ type Config struct {
 
 	TrustedProxies []string `json:"trusted_proxies" group:"node" doc:"Proxies whose X-Forwarded-For or Forwarded header names the client: loopback, private, an address, or a range such as 10.1.0.0/16; default: none, or loopback and private with behind_proxy"`
 
+	MaxClients  int             `json:"max_clients" default:"10000" group:"node" doc:"Open connections to the API, its pages and streams; more wait until one is closed"`
+	BodyTimeout belfry.Duration `json:"body_timeout" default:"30s" group:"node" doc:"How long a client may take to send the body of a request"`
+
 	LogLevel  string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`
 	LogFormat string `json:"log_format" default:"text" group:"node,worker,client" doc:"text or json"`
 	Server    string `json:"server" group:"worker,client" doc:"URL of the server to use; default: the listen address"`
@@ -172,6 +175,10 @@ func (c Config) Validate() error {
 	if c.MaxConns < 0 || c.MaxConns > 10_000 {
 		bad("max_conns", strconv.Itoa(c.MaxConns), "is outside 0 to 10000", "")
 	}
+	if c.MaxClients < 1 || c.MaxClients > 1_000_000 {
+		bad("max_clients", strconv.Itoa(c.MaxClients), "is outside 1 to 1000000", "")
+	}
+	span("body_timeout", c.BodyTimeout, belfry.Duration(time.Second), belfry.Duration(time.Hour))
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
 		bad("listen", c.Listen, "is not an address with a port", "such as 127.0.0.1:7420, or :7420 for every address")
 	}

@@ -78,6 +78,8 @@ type Options struct {
 	MaxApply   int64 // bytes of a manifest; default: 16 MiB
 	MaxStreams int   // event and log streams at the same time, a tenth of them for one token; default: 1000
 
+	BodyTimeout time.Duration // for a client to send the body of a request; default: 30s
+
 	// HTTPS says that clients reach this server by https alone, directly or
 	// through a proxy. Answers then tell browsers to stay with it.
 	HTTPS bool
@@ -109,7 +111,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Service == nil || o.Auth == nil {
 		return o, errors.New("httpapi: Service and Auth must be given")
 	}
-	if o.MaxBody < 0 || o.MaxApply < 0 || o.MaxStreams < 0 || o.MaxLag < 0 {
+	if o.MaxBody < 0 || o.MaxApply < 0 || o.MaxStreams < 0 || o.MaxLag < 0 || o.BodyTimeout < 0 {
 		return o, errors.New("httpapi: limits must not be negative")
 	}
 	if o.Logger == nil {
@@ -126,6 +128,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxApply == 0 {
 		o.MaxApply = 16 << 20
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 30 * time.Second
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = 1000
@@ -178,7 +183,7 @@ func New(o Options) (*Server, error) {
 		vitality:  vitality{look: o.Alive, keep: time.Second},
 		badges:    badgeMemo{keep: 10 * time.Second},
 		trials:    rate.NewLimiter(trialsPerSecond, trialsAtOnce),
-		body:      30 * time.Second,
+		body:      o.BodyTimeout,
 		beat:      15 * time.Second,
 		look:      500 * time.Millisecond,
 	}

@@ -235,8 +235,10 @@ again.`,
 			if err := instant(f.at != "", "--at", f.at, f.zone, &f.due); err != nil {
 				return err
 			}
-			if f.at != "" && f.due.Before(s.now) {
-				return belfry.InvalidField("--at", f.at, "has passed", "to run it now: belfry job enqueue "+f.name)
+			if f.at != "" {
+				if err := (belfry.NewJob{Namespace: ns, Task: f.name, DueAt: f.due}).Validate(s.now); err != nil {
+					return err
+				}
 			}
 			if err := t.WithDefaults().Validate(); err != nil { // before anything is sent
 				return err

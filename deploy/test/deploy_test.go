@@ -322,9 +322,16 @@ func TestUnitsAreValid(t *testing.T) {
 		if err != nil && len(out) == 0 {
 			t.Error(unit, err)
 		}
-		for _, want := range []string{"Delegate=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "KillMode=mixed"} {
+		for _, want := range []string{"Delegate=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "KillMode=mixed",
+			"SystemCallArchitectures=native", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK"} {
 			if !strings.Contains(string(text), "\n"+want+"\n") {
 				t.Errorf("%s does not say %s", unit, want)
+			}
+		}
+		// What sandboxes need, and what would take it from them.
+		for _, never := range []string{"ProtectHostname=yes", "RestrictNamespaces=", "SystemCallFilter=", "PrivateUsers=yes", "ProtectControlGroups=yes", "ProtectKernelTunables=yes"} {
+			if strings.Contains(string(text), "\n"+never) {
+				t.Errorf("%s says %s, under which programs cannot be kept apart", unit, never)
 			}
 		}
 	}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry"
+)
+
+// ask sends a request over a connection; answer reads what comes back.
+func ask(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if _, err := fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answer(t *testing.T, r *bufio.Reader) {
+	t.Helper()
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+}
+
+func TestMoreConnectionsThanTheLimitWait(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.MaxClients = 1
+	a := start(t, o)
+	dial := func() (net.Conn, *bufio.Reader) {
+		conn, err := (&net.Dialer{}).DialContext(within(t), "tcp", strings.TrimPrefix(a.URL(), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn, bufio.NewReader(conn)
+	}
+	first, from := dial()
+	ask(t, first)
+	answer(t, from)
+	second, then := dial()
+	ask(t, second)
+	for range 50 { // the node works, and does not take up the second meanwhile
+		ask(t, first)
+		answer(t, from)
+	}
+	if err := second.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the second connection has an answer beside the first: %v", err)
+	}
+	if err := errors.Join(second.SetReadDeadline(time.Time{}), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	answer(t, then)
+}
+
+func TestASlowBodyIsCutOff(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.BodyTimeout = belfry.Duration(time.Second) // the least that may be set
+	a := start(t, o)
+	conn, err := (&net.Dialer{}).DialContext(within(t), "tcp", strings.TrimPrefix(a.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	token, err := ReadToken(a.TokenFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", token); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil) // it would never come
+	if err != nil {
+		return // the connection was closed without an answer, which is fine too
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 400 {
+		t.Error(resp.Status)
+	}
+}
