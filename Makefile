@@ -130,6 +130,11 @@ test-brokers: setup-brokers ## Test brokers against real servers (module transpo
 lint: ## Lint, with the arrows of the layout (the first run builds the linter)
 	$(LINT) run ./...
 
+.PHONY: notice
+notice: ## Write NOTICE: the modules that are compiled in, with their licences
+	go run ./internal/notice > NOTICE.new
+	mv NOTICE.new NOTICE
+
 .PHONY: fmt
 fmt: ## Format all Go files
 	$(LINT) fmt ./...
