@@ -99,8 +99,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteSecret(ctx, "ns", "n") }},
 		{[]any{"RotateSecrets"}, filled[belfry.ResealedSecrets](),
 			func(ctx context.Context) (any, error) { return c.RotateSecrets(ctx) }},
-		{[]any{"CreateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
-			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, filled[belfry.Schedule]()) }},
+		{[]any{"CreateSchedule", pausedSchedule()}, filled[belfry.Schedule](),
+			func(ctx context.Context) (any, error) { return c.CreateSchedule(ctx, pausedSchedule()) }},
 		{[]any{"UpdateSchedule", filled[belfry.Schedule]()}, filled[belfry.Schedule](),
 			func(ctx context.Context) (any, error) { return c.UpdateSchedule(ctx, filled[belfry.Schedule]()) }},
 		{[]any{"DeleteSchedule", "ns", "n"}, nil,
@@ -442,4 +442,11 @@ func TestTheClientWorksUnderAPrefix(t *testing.T) {
 	if !slices.Equal(b.last(), []any{"Task", "ns", "n"}) {
 		t.Error(b.last())
 	}
+}
+
+// pausedSchedule is one that is created paused, which the address says.
+func pausedSchedule() belfry.Schedule {
+	s := filled[belfry.Schedule]()
+	s.State = belfry.SchedulePaused
+	return s
 }
