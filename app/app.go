@@ -326,7 +326,7 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,
 		BodyTimeout: a.opt.BodyTimeout.D(),
-		LeftBehind: func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
+		LeftBehind:  func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
 	}
 	if a.teller != nil {
 		o.Notifier = a.teller
