@@ -251,6 +251,14 @@ func (f *cycleForm) Seldom(i int) []field {
 	}
 }
 
+// OfMembers are all inputs of members.
+func (f *cycleForm) OfMembers() (all []field) {
+	for i := range f.Rows {
+		all = append(append(all, f.Common(i)...), f.Seldom(i)...)
+	}
+	return all
+}
+
 // HasSeldom reports that one of them is not empty, or wrong.
 func (f *cycleForm) HasSeldom(i int) bool {
 	return slices.ContainsFunc(f.Seldom(i), func(d field) bool { return d.Value != "" || len(d.Faults) > 0 })

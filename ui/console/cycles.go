@@ -243,7 +243,7 @@ func (p *page) CycleState(s belfry.CycleStatus) string {
 	if s.Run != nil {
 		return "running"
 	}
-	return "waiting"
+	return "idle"
 }
 
 // CycleProgress is where the run under way is.
@@ -305,7 +305,7 @@ func resetTiming(p *page) error {
 	if len(reset) == 1 {
 		return p.done(p.Link("cycles", name), "Member %s is due.", reset[0])
 	}
-	return p.done(p.Link("cycles", name), "All %d members are due.", len(reset))
+	return p.done(p.Link("cycles", name), "%s are due.", plural(len(reset), "member", "members"))
 }
 
 func cyclePath(name string, more string) string {
@@ -328,9 +328,22 @@ func (p *page) RunCycle(d cycleData) confirm {
 	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/run")), "", "cycle", "run", name)
 	return confirm{
 		ID: "run", Button: "Run now", Title: "Run " + name + " now?",
-		Text:   fmt.Sprintf("%d of its %d members are due and run one after another. The others are left out.", p.DueMembers(d.CycleStatus), len(d.Members)),
+		Text:   dueText(p.DueMembers(d.CycleStatus), len(d.Members)),
 		Action: p.Link("cycles", name, "run"), Cmd: &cmd,
 	}
+}
+
+// dueText is what a run does with members, of which some are due.
+func dueText(due, all int) string {
+	switch {
+	case due == 0:
+		return "No member is due: all are skipped."
+	case due == all:
+		return plural(all, "member runs.", "members run, one after another.")
+	case due == 1:
+		return fmt.Sprintf("1 of %d members is due and runs. The others are skipped.", all)
+	}
+	return fmt.Sprintf("%d of %d members are due and run one after another. The others are skipped.", due, all)
 }
 
 // CancelCycle asks before a run ends.

@@ -28,7 +28,7 @@ type jobAPI interface {
 
 var jobRoutes = []route{
 	{"GET /jobs/-new", newJobForm},
-	{"POST /jobs", enqueueJob},
+	{"POST /jobs/-new", enqueueJob},
 	{"GET /jobs/{id}", jobPage},
 	{"GET /jobs/{id}/log", jobLogPart},
 	{"GET /jobs/{id}/log.txt", jobLogText},
@@ -291,7 +291,10 @@ func cancelJob(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.settled(id, r, "Job %d is canceled; if it runs, its worker stops it.", id)
+	if j, err := p.api.Job(p.r.Context(), p.Namespace, id); err == nil && !j.State.Final() {
+		return p.settled(id, r, "Canceling job %d: its worker stops it.", id)
+	}
+	return p.settled(id, r, "Job %d is canceled.", id)
 }
 
 func redriveJob(p *page) error {

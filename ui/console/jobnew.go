@@ -65,7 +65,7 @@ func (p *page) offerTasks(d *newJobData) error {
 		return err
 	}
 	for _, t := range tasks.Items {
-		if _, owned := owner(t.Name); !owned {
+		if _, owned := owner(t.Name); !owned && t.Name != belfry.CanaryTask {
 			d.Tasks = append(d.Tasks, t.Name)
 		}
 		if t.Name == d.Task && d.Like == nil && d.Input == "" && d.Err == nil {

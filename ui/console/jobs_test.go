@@ -195,13 +195,13 @@ func TestJobIsEnqueuedByHand(t *testing.T) {
 
 	// Once more under the same key makes none.
 	v := s.visitor(s.admin)
-	if _, body := v.post("/jobs", "task", "report", "key", "order-1", "input", `{"a": 1}`, "delay", "1h", "priority", "5"); !strings.Contains(body, "was there already, under the same key") {
+	if _, body := v.post("/jobs/-new", "task", "report", "key", "order-1", "input", `{"a": 1}`, "delay", "1h", "priority", "5"); !strings.Contains(body, "was there already, under the same key") {
 		t.Errorf("%s", body)
 	}
-	if status, body := v.post("/jobs", "task", "report", "key", "order-1"); status != 409 || !strings.Contains(body, "asked for with another task, input or setting") {
+	if status, body := v.post("/jobs/-new", "task", "report", "key", "order-1"); status != 409 || !strings.Contains(body, "asked for with another task, input or setting") {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := v.post("/jobs", "task", "nothing"); status != 404 || !strings.Contains(body, "nothing") || !strings.Contains(body, `value="nothing"`) {
+	if status, body := v.post("/jobs/-new", "task", "nothing"); status != 404 || !strings.Contains(body, "nothing") || !strings.Contains(body, `value="nothing"`) {
 		t.Errorf("%d %s", status, body)
 	}
 
@@ -328,7 +328,7 @@ func TestReaderMayDoNothingToJobs(t *testing.T) {
 	s.someJobs()
 	secret, _ := s.token("viewer", "default", belfry.ScopeRead)
 	v := s.visitor(secret)
-	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
+	for _, path := range []string{"/jobs/4/cancel", "/jobs/4/redrive", "/jobs/4/again", "/jobs/-new", "/jobs/-bulk", "/tasks/-new", "/tasks/hello/edit", "/tasks/hello/delete"} {
 		status, body := v.post(path, "do", "cancel", "job", "4", "q", "task:later", "task", "later", "definition", `{"name": "x", "command": {"argv": ["x"]}}`)
 		if status != http.StatusForbidden {
 			t.Errorf("%s: %d %s", path, status, body)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
@@ -40,6 +41,7 @@ type monitorData struct {
 	monitorHead
 	Uptime    belfry.UptimeReport
 	Bars      []belfry.MonitorBars
+	Now       time.Time
 	Range     chartRange
 	From      time.Time // of the range
 	Series    belfry.Series
@@ -59,13 +61,26 @@ var chartRanges = []chartRange{
 	{"1h", time.Hour, true}, {"24h", 24 * time.Hour, true}, {"7d", 7 * 24 * time.Hour, false}, {"30d", 30 * 24 * time.Hour, false}, {"90d", 90 * 24 * time.Hour, false},
 }
 
-func rangeOf(name string) chartRange {
+// rangeOf is the range with a name. Without one it is the shortest that a monitor
+// of this age fills: a young one would be a dot at the end of a long line.
+func rangeOf(name string, age time.Duration) chartRange {
 	for _, r := range chartRanges {
 		if r.Name == name {
 			return r
 		}
 	}
+	if age < 2*chartRanges[0].Span {
+		return chartRanges[0]
+	}
 	return chartRanges[1]
+}
+
+// barsFor are the bars that a monitor of this age has something to show in.
+func barsFor(age time.Duration) belfry.BarSpan {
+	if age < 7*24*time.Hour {
+		return belfry.BarsDay
+	}
+	return belfry.BarsQuarter
 }
 
 // ChartRanges lead to the same page with other charts.
@@ -79,15 +94,20 @@ func (p *page) ChartRanges(d monitorData) []tab {
 
 func monitorPage(p *page) error {
 	ctx, name := p.r.Context(), p.r.PathValue("name")
-	d := monitorData{Range: rangeOf(p.Query("range"))}
+	d := monitorData{Now: p.Now}
+	var err error
+	if d.V, err = p.api.Monitor(ctx, p.Namespace, name); err != nil {
+		return err
+	}
+	age := p.Now.Sub(d.V.CreatedAt)
+	d.Range = rangeOf(p.Query("range"), age)
 	from := p.Now.Add(-d.Range.Span)
 	d.From = from
 	var spans []belfry.Span
-	err := p.together(
-		get(&d.V, func() (belfry.MonitorView, error) { return p.api.Monitor(ctx, p.Namespace, name) }),
+	err = p.together(
 		get(&d.Uptime, func() (belfry.UptimeReport, error) { return p.api.Uptime(ctx, p.Namespace, name) }),
 		get(&d.Bars, func() ([]belfry.MonitorBars, error) {
-			return p.api.Bars(ctx, belfry.BarsQuery{Namespace: p.Namespace, Monitors: []string{name}, Span: belfry.BarsQuarter})
+			return p.api.Bars(ctx, belfry.BarsQuery{Namespace: p.Namespace, Monitors: []string{name}, Span: barsFor(age)})
 		}),
 		get(&d.Series, func() (belfry.Series, error) {
 			return p.api.Series(ctx, belfry.SeriesQuery{Namespace: p.Namespace, Monitor: name, From: from})
@@ -140,10 +160,16 @@ func heldSpans(spans []belfry.Span, now time.Time) []heldSpan {
 	return out
 }
 
-// UptimeStats are the numbers about each span.
+// UptimeStats are the numbers about each span. The first that is longer than the
+// monitor is old is about all of its life, and the longer ones say nothing yet.
 func (p *page) UptimeStats(d monitorData) []stat {
 	var all []stat
+	young := false
 	for _, w := range d.Uptime.Spans {
+		if young {
+			all = append(all, newStat("Uptime "+w.Name, "–", "", "", "idle"))
+			continue
+		}
 		tone := ""
 		switch {
 		case w.Ratio == nil:
@@ -154,11 +180,16 @@ func (p *page) UptimeStats(d monitorData) []stat {
 		default:
 			tone = "good"
 		}
-		note := coverText(w.Coverage) + " of it seen"
-		if w.Outages > 0 {
-			note = plural(w.Outages, "outage", "outages") + ", down " + spanText(w.Down) + "; " + note
+		name, notes := "Uptime "+w.Name, []string{}
+		if young = d.V.CreatedAt.After(w.From); young {
+			name, notes = "Uptime", append(notes, "since "+sinceText(d.V.CreatedAt, d.Now)+" ("+spanText(d.Now.Sub(d.V.CreatedAt))+")")
+		} else if w.Coverage < allSeen {
+			notes = append(notes, coverText(w.Coverage)+" coverage")
 		}
-		all = append(all, newStat("Uptime "+w.Name, upText(w.Ratio), note, "", tone))
+		if w.Outages > 0 {
+			notes = append(notes, plural(w.Outages, "outage", "outages")+", down "+spanText(w.Down))
+		}
+		all = append(all, newStat(name, upText(w.Ratio), strings.Join(notes, "; "), "", tone))
 	}
 	return all
 }
@@ -166,9 +197,9 @@ func (p *page) UptimeStats(d monitorData) []stat {
 // UptimeBars are those of the page of one monitor.
 func (d monitorData) UptimeBars() uptimeBars {
 	if len(d.Bars) == 0 {
-		return newUptimeBars(belfry.MonitorBars{Monitor: d.V.Name})
+		return newUptimeBars(belfry.MonitorBars{Monitor: d.V.Name}, d.V.CreatedAt, d.Now)
 	}
-	return newUptimeBars(d.Bars[0])
+	return newUptimeBars(d.Bars[0], d.V.CreatedAt, d.Now)
 }
 
 func millis(d belfry.Duration) *float64 {

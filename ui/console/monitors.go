@@ -54,6 +54,8 @@ type monitorsData struct {
 	Bars     map[string]belfry.MonitorBars // by namespace and name
 	View     string                        // list or grid
 	Span     belfry.BarSpan
+	Asked    bool // somebody chose the span
+	Now      time.Time
 }
 
 // Fresh reports that there is no monitor, and nobody searched for one.
@@ -73,12 +75,9 @@ func (p *page) monitorFilter() belfry.MonitorFilter {
 }
 
 func monitorList(p *page) error {
-	d := monitorsData{Filter: p.monitorFilter(), View: "list", Span: belfry.BarsQuarter}
+	d := monitorsData{Filter: p.monitorFilter(), View: "list", Now: p.Now}
 	if p.Query("view") == "grid" {
 		d.View = "grid"
-	}
-	if p.Query("span") == string(belfry.BarsDay) {
-		d.Span = belfry.BarsDay
 	}
 	ctx, counted := p.r.Context(), d.Filter
 	counted.Status, counted.Paging = "", belfry.Paging{}
@@ -88,6 +87,10 @@ func monitorList(p *page) error {
 	)
 	if err != nil {
 		return err
+	}
+	d.Span = d.usualSpan()
+	if asked := belfry.BarSpan(p.Query("span")); asked == belfry.BarsDay || asked == belfry.BarsQuarter {
+		d.Span, d.Asked = asked, true
 	}
 	if d.Bars, err = p.barsOf(d.Monitors.Items, d.Span); err != nil {
 		return err
@@ -116,7 +119,16 @@ func (p *page) barsOf(all []belfry.MonitorView, span belfry.BarSpan) (map[string
 
 // BarsOf are those of one monitor of the list.
 func (d monitorsData) BarsOf(v belfry.MonitorView) uptimeBars {
-	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name])
+	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name], v.CreatedAt, d.Now)
+}
+
+// usualSpan is what the bars of the oldest monitor of the list fill.
+func (d monitorsData) usualSpan() belfry.BarSpan {
+	var oldest time.Duration
+	for _, v := range d.Monitors.Items {
+		oldest = max(oldest, d.Now.Sub(v.CreatedAt))
+	}
+	return barsFor(oldest)
 }
 
 // StatusTabs are the views of the list: all monitors, and those in each status.

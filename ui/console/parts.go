@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ var tones = map[string][2]string{
 	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
 	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "off": {"idle", "–"}, "on": {"good", "✓"},
 	"changed": {"warn", "≠"}, "first": {"idle", "○"}, "reset": {"idle", "○"}, "baseline": {"good", "✓"},
-	"new": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
+	"new": {"idle", "○"}, "idle": {"idle", "○"}, "completed": {"idle", "■"}, "ended": {"idle", "■"}, "revoked": {"idle", "–"}, "used_up": {"idle", "■"}, "bad": {"bad", "✕"},
 }
 
 // newChip is the chip of a state.
@@ -138,6 +139,55 @@ func (p *page) Problem(err error) *problem {
 		return &problem{Message: "Something went wrong on our side.", Hint: "The server's log says more."}
 	}
 	return &problem{Message: sentence(e.Message), Hint: sentence(e.Hint), Faults: e.Fields}
+}
+
+// Above is what stands above a form that was refused: everything but the faults
+// that its fields show. Shown are those fields, or the names of some.
+func (p *page) Above(err error, shown ...any) *problem {
+	e := p.Problem(err)
+	if e == nil {
+		return nil
+	}
+	var names []string
+	add := func(faults []belfry.FieldError) {
+		for _, fault := range faults {
+			names = append(names, fault.Field)
+		}
+	}
+	for _, s := range shown {
+		switch s := s.(type) {
+		case string:
+			names = append(names, s)
+		case field:
+			add(s.Faults)
+		case []field:
+			for _, f := range s {
+				add(f.Faults)
+			}
+		case []formGroup:
+			for _, g := range s {
+				for _, f := range g.Fields {
+					add(f.Faults)
+				}
+			}
+		case []closingRow:
+			for _, r := range s {
+				add(r.Faults)
+			}
+		case []ruleRow:
+			for _, r := range s {
+				add(r.Faults)
+			}
+		default:
+			panic(fmt.Sprintf("console: %T shows no faults", s))
+		}
+	}
+	all := e.Faults
+	e.Faults = slices.DeleteFunc(slices.Clone(all), func(fault belfry.FieldError) bool { return slices.Contains(names, fault.Field) })
+	if len(e.Faults) < len(all) && e.Hint == "" {
+		e.Hint = "Correct the marked fields."
+	}
+	return e
 }
 
 // sentence begins with a capital and ends with a stop.

@@ -202,7 +202,7 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 	}
 	f.NoTask = len(tasks.Items) == 0
 	for _, t := range tasks.Items {
-		if _, owned := owner(t.Name); !owned {
+		if _, owned := owner(t.Name); !owned && (t.Name != belfry.CanaryTask || f.Values.Get("task") == t.Name) {
 			f.tasks = append(f.tasks, t.Name)
 		}
 	}

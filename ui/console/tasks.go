@@ -42,6 +42,7 @@ const taskShown = 10
 type tasksData struct {
 	Tasks  belfry.Page[belfry.Task]
 	Filter belfry.TaskFilter
+	Hidden bool // Belfry's own task is there and not shown
 	Err    error
 }
 
@@ -50,6 +51,11 @@ func taskList(p *page) error {
 	var err error
 	if d.Tasks, err = p.api.Tasks(p.r.Context(), d.Filter); err != nil {
 		return err
+	}
+	if d.Filter.Part == "" && p.Query("own") == "" {
+		all := len(d.Tasks.Items)
+		d.Tasks.Items = slices.DeleteFunc(d.Tasks.Items, func(t belfry.Task) bool { return t.Name == belfry.CanaryTask })
+		d.Hidden = len(d.Tasks.Items) < all
 	}
 	return p.show("tasks", d)
 }
@@ -177,16 +183,7 @@ type taskForm struct {
 	Script string // of a task that runs a shell's command
 }
 
-// Above is what was wrong, but for what stands beside the definition.
-func (f taskForm) Above() error {
-	faults := faultsOf(f.Err)
-	if len(faults) > 0 && !slices.ContainsFunc(faults, func(fault belfry.FieldError) bool { return fault.Field != "definition" }) {
-		return nil
-	}
-	return f.Err
-}
-
-// Script is the command of the task, which is edited as it is.
+// ScriptField is the command of the task, which is edited as it is.
 func (f taskForm) ScriptField() field {
 	return newField("script", "Command", "area", f.Script, "The shell runs it.", nil)
 }

@@ -12,7 +12,8 @@ import (
 type uptimeBars struct {
 	Label  string
 	Ratio  string // up, in words
-	Seen   string // coverage, in words; empty when all of it was seen
+	Seen   string // since when, or how much of it was seen; empty when all of it was
+	Days   bool   // a bar is a day
 	P95    belfry.Duration
 	Rects  []uptimeRect
 	Width  int
@@ -28,18 +29,26 @@ type uptimeRect struct {
 	Title   string
 }
 
-func newUptimeBars(b belfry.MonitorBars) uptimeBars {
+// newUptimeBars are the bars of a monitor that was created at some time.
+func newUptimeBars(b belfry.MonitorBars, created, now time.Time) uptimeBars {
 	u := uptimeBars{P95: b.P95, Width: max(len(b.Bars)*uptimeStep-1, 1), Height: uptimeHeight, Ratio: upText(b.Ratio), None: b.Ratio == nil}
-	if !u.None && b.Coverage < 0.9995 {
-		u.Seen = coverText(b.Coverage) + " seen"
+	switch {
+	case u.None:
+	case len(b.Bars) > 0 && created.After(b.Bars[0].From):
+		u.Seen = "since " + sinceText(created, now)
+	case b.Coverage < allSeen:
+		u.Seen = coverText(b.Coverage) + " coverage"
 	}
-	span := "last 90 days"
-	if b.Step.D() < 24*time.Hour {
-		span = "last 24 hours"
+	span := "last 24 hours"
+	if u.Days = b.Step.D() >= 24*time.Hour; u.Days {
+		span = "last 90 days"
 	}
 	u.Label = fmt.Sprintf("%s, %s: %s", b.Monitor, span, u.Ratio)
 	if !u.None {
-		u.Label += fmt.Sprintf(", %s, %s of the time seen", plural(b.Outages, "outage", "outages"), coverText(b.Coverage))
+		u.Label += ", " + plural(b.Outages, "outage", "outages")
+	}
+	if u.Seen != "" {
+		u.Label += ", " + u.Seen
 	}
 	for i, bar := range b.Bars {
 		u.add(i*uptimeStep, bar, b.Step)
@@ -64,7 +73,7 @@ func (u *uptimeBars) add(x int, b belfry.UptimeBar, step belfry.Duration) {
 		title += "paused"
 		rect("none", uptimeHeight-4, 4)
 	case b.Ratio == nil:
-		title += "nobody looked"
+		title += "no data"
 		rect("none", uptimeHeight-4, 4)
 	case b.Down == 0:
 		title += "up" + seenText(b)
@@ -80,10 +89,22 @@ func (u *uptimeBars) add(x int, b belfry.UptimeBar, step belfry.Duration) {
 }
 
 func seenText(b belfry.UptimeBar) string {
-	if b.Coverage >= 0.9995 {
+	if b.Coverage >= allSeen {
 		return ""
 	}
-	return ", " + coverText(b.Coverage) + " of it seen"
+	return ", " + coverText(b.Coverage) + " coverage"
+}
+
+// sinceText writes an instant of the past as short as it is clear.
+func sinceText(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	switch {
+	case at.Truncate(24 * time.Hour).Equal(now.Truncate(24 * time.Hour)):
+		return at.Format("15:04 UTC")
+	case now.Sub(at) < 180*24*time.Hour:
+		return at.Format("2 Jan")
+	}
+	return at.Format("2 Jan 2006")
 }
 
 // coverText writes how much of a time was seen, where hardly any is not none.
@@ -108,6 +129,7 @@ func upText(ratio *float64) string {
 }
 
 const (
+	allSeen      = 0.9995 // from this coverage on, it was seen all the time
 	uptimeHeight = 28
 	uptimeStep   = 5
 )

@@ -150,6 +150,14 @@ func (p *page) accept(v belfry.MonitorView, version belfry.PageVersion) *confirm
 	}
 }
 
+// AcceptOf is accept for a version of the list; none where its text is gone.
+func (p *page) AcceptOf(d versionsData, v belfry.PageVersion) *confirm {
+	if v.Pruned {
+		return nil
+	}
+	return p.accept(d.V, v)
+}
+
 func acceptVersion(p *page) error {
 	seq, err := versionNumber(p.r.PathValue("version"), 0)
 	if err != nil {

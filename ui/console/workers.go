@@ -82,6 +82,21 @@ func drainWorker(p *page) error {
 // WorkerWord is the word for a worker's chip.
 func (p *page) WorkerWord(w belfry.WorkerState) string { return w.State() }
 
+// Twin is what tells a worker from others of a list with the same name: the end
+// of its session. It is empty where the name alone does.
+func (p *page) Twin(all []belfry.WorkerState, w belfry.WorkerState) string {
+	same := 0
+	for _, o := range all {
+		if o.Name == w.Name {
+			same++
+		}
+	}
+	if same < 2 {
+		return ""
+	}
+	return "…" + w.Session[max(0, len(w.Session)-8):]
+}
+
 // WorkerSlots are a worker's queues with its slots in each.
 func (p *page) WorkerSlots(w belfry.WorkerState) string {
 	var parts []string
