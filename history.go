@@ -85,11 +85,12 @@ func (q DaysQuery) Validate() error {
 	return p.err("days")
 }
 
-// ScheduleDay is what became of a schedule's runs on one day in UTC: by the
-// end of a job, and by the decision of a nominal time that became none. Days of
-// UTC stay what they are when the zone of a schedule is edited.
+// ScheduleDay is what became of a schedule's runs on one day of its zone: that of
+// the nominal time, and for a run beside the plan that of its end. One decision
+// about several nominal times counts on the day of the first. What was rolled up
+// stays where it is when the zone is edited.
 type ScheduleDay struct {
-	Day      time.Time `json:"day" doc:"Its begin, in UTC"`
+	Day      time.Time `json:"day" doc:"The date in the zone of the schedule, as midnight UTC"`
 	OK       int64     `json:"ok"`
 	Failed   int64     `json:"failed"`
 	Canceled int64     `json:"canceled"`

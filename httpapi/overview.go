@@ -96,8 +96,8 @@ func (s *Server) historyRoutes() {
 	}
 	serve(s, endpoint{
 		id: "schedule-days", method: http.MethodGet, path: "/v1/schedules/{name}/days", scope: belfry.ScopeRead,
-		summary: "Count what became of its runs, day by day in UTC",
-		doc:     "Days are kept for 400 days, whatever becomes of the jobs.",
+		summary: "Count what became of its runs, day by day in its zone",
+		doc:     "A run counts on the day of its nominal time, one beside the plan on that of its end. Days are kept for 400 days, whatever becomes of the jobs.",
 	}, func(ctx context.Context, c *call, in *dayByDay) (belfry.ScheduleDays, error) {
 		ns, err := (&byName{in.Name, in.Namespace}).resolve(c)
 		if err != nil {

@@ -235,7 +235,7 @@ type History interface {
 	JobMinutes(ctx context.Context, q belfry.MinuteQuery) ([]belfry.JobMinute, error)
 	// Strips says how schedules went lately. Names that are none are left out.
 	Strips(ctx context.Context, q belfry.StripQuery) ([]belfry.Strip, error)
-	// ScheduleDays says what became of a schedule's runs, day by day in UTC.
+	// ScheduleDays says what became of a schedule's runs, day by day in its zone.
 	ScheduleDays(ctx context.Context, q belfry.DaysQuery) (belfry.ScheduleDays, error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
 )
 
 // Finished jobs are rolled up minute by minute, twice: as soon as a minute is
@@ -53,6 +54,7 @@ type minuteRow struct {
 }
 
 type dayRow struct {
+	Day        int64 `json:"day"` // since 1970, of the schedule's calendar
 	ScheduleID int64 `json:"schedule_id"`
 	OK         int64 `json:"ok"`
 	Failed     int64 `json:"failed"`
@@ -151,25 +153,49 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 	type group struct {
 		minuteRow
 		scheduleID, n int64
+		quarter       int64 // of an hour, in which its nominal time lies
 		state, origin string
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
 		groups, err := collect(ctx, tx, func(r Rows) (g group, err error) {
-			return g, r.Scan(&g.Namespace, &g.Queue, &g.scheduleID, &g.state, &g.origin, &g.n, &g.Ran, &g.Started, &g.Lag, &g.LagMost)
+			return g, r.Scan(&g.Namespace, &g.Queue, &g.scheduleID, &g.state, &g.origin, &g.quarter, &g.n, &g.Ran, &g.Started, &g.Lag, &g.LagMost)
 		}, `
-			select namespace, queue, schedule_id, state, origin, count(*),
+			select namespace, queue, schedule_id, state, origin,
+				case when schedule_id > 0 and origin <> 'check' then (case when nominal > 0 then nominal else finished_at end) / 900000000 else 0 end,
+				count(*),
 				cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
 				sum(case when claimed_at > 0 then 1 else 0 end),
 				cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
 				max(case when claimed_at > due_at then claimed_at - due_at else 0 end)
 			from belfry.jobs_done
 			where finished_at >= $1 and finished_at < $2
-			group by namespace, queue, schedule_id, state, origin`, lo, hi)
+			group by namespace, queue, schedule_id, state, origin, 6`, lo, hi)
 		if err != nil {
 			return err
 		}
 		type key struct{ namespace, queue string }
-		byQueue, bySchedule := map[key]*belfry.JobMinute{}, map[int64]*belfry.ScheduleDay{}
+		skips, err := collect(ctx, tx, func(r Rows) (p [3]int64, err error) { return p, r.Scan(&p[0], &p[1], &p[2]) }, `
+			select schedule_id, nominal / 900000000, cast(sum(count) as bigint)
+			from belfry.occurrences
+			where decision = 'skipped' and decided_at >= $1 and decided_at < $2
+			group by schedule_id, 2`, lo, hi)
+		if err != nil {
+			return err
+		}
+		var schedules []int64
+		for _, g := range groups {
+			if g.quarter > 0 {
+				schedules = append(schedules, g.scheduleID)
+			}
+		}
+		for _, p := range skips {
+			schedules = append(schedules, p[0])
+		}
+		zones, err := s.zonesOf(ctx, tx, schedules)
+		if err != nil {
+			return err
+		}
+		byQueue, byDay := map[key]*belfry.JobMinute{}, map[scheduleDay]*belfry.ScheduleDay{}
 		for _, g := range groups {
 			q := byQueue[key{g.Namespace, g.Queue}]
 			if q == nil {
@@ -180,50 +206,80 @@ func (s *Store) minute(ctx context.Context, minute int64) (minutes []minuteRow, 
 			d.Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
 			q.Add(belfry.JobMinute{OK: d.OK, Failed: d.Failed, Canceled: d.Canceled, Skipped: d.Skipped, Ran: d.Ran,
 				Started: g.Started, Lag: belfry.Duration(g.Lag), LagMost: belfry.Duration(g.LagMost)})
-			if g.scheduleID > 0 && belfry.Trigger(g.origin) != belfry.TriggerCheck {
-				dayOf(bySchedule, g.scheduleID).Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
+			if g.quarter > 0 {
+				dayOf(byDay, scheduleDay{g.scheduleID, dayIn(zones[g.scheduleID], g.quarter*900_000_000)}).Tally(belfry.JobState(g.state), g.n, belfry.Duration(g.Ran))
 			}
 		}
-		skips, err := collect(ctx, tx, scanPair, `
-			select schedule_id, cast(sum(count) as bigint)
-			from belfry.occurrences
-			where decision = 'skipped' and decided_at >= $1 and decided_at < $2
-			group by schedule_id`, lo, hi)
 		for _, p := range skips {
-			dayOf(bySchedule, p[0]).Tally(belfry.JobSkipped, p[1], 0)
+			dayOf(byDay, scheduleDay{p[0], dayIn(zones[p[0]], p[1]*900_000_000)}).Tally(belfry.JobSkipped, p[2], 0)
 		}
 		minutes, days = nil, nil
 		for k, q := range byQueue {
 			minutes = append(minutes, minuteRow{k.namespace, k.queue, q.OK, q.Failed, q.Canceled, q.Skipped, int64(q.Ran), q.Started, int64(q.Lag), int64(q.LagMost)})
 		}
-		for _, id := range slices.Sorted(maps.Keys(bySchedule)) {
-			d := bySchedule[id]
-			days = append(days, dayRow{id, d.OK, d.Failed, d.Canceled, d.Skipped, int64(d.Ran)})
+		for at, d := range byDay {
+			days = append(days, dayRow{at.day, at.schedule, d.OK, d.Failed, d.Canceled, d.Skipped, int64(d.Ran)})
 		}
-		return err
+		return nil
 	})
 	slices.SortFunc(minutes, func(a, b minuteRow) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Queue, b.Queue))
 	})
+	slices.SortFunc(days, func(a, b dayRow) int {
+		return cmp.Or(cmp.Compare(a.ScheduleID, b.ScheduleID), cmp.Compare(a.Day, b.Day))
+	})
 	return minutes, days, err
 }
 
-func scanPair(r Rows) (p [2]int64, err error) { return p, r.Scan(&p[0], &p[1]) }
+// scheduleDay is a day of a schedule's calendar.
+type scheduleDay struct{ schedule, day int64 }
 
-func dayOf(days map[int64]*belfry.ScheduleDay, schedule int64) *belfry.ScheduleDay {
-	d := days[schedule]
+func dayOf[K comparable](days map[K]*belfry.ScheduleDay, at K) *belfry.ScheduleDay {
+	d := days[at]
 	if d == nil {
 		d = &belfry.ScheduleDay{}
-		days[schedule] = d
+		days[at] = d
 	}
 	return d
+}
+
+// dayIn is the day of an instant in microseconds where a zone is, since 1970.
+// All instants of a quarter of an hour have the same: so do offsets of zones.
+func dayIn(zone *time.Location, at int64) int64 {
+	if zone == nil {
+		zone = time.UTC // of a schedule that is gone
+	}
+	y, m, d := instant(at).In(zone).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
+}
+
+// zonesOf are the zones that schedules are read in.
+func (s *Store) zonesOf(ctx context.Context, tx Tx, ids []int64) (map[int64]*time.Location, error) {
+	zones := map[int64]*time.Location{}
+	if len(ids) == 0 {
+		return zones, nil
+	}
+	slices.Sort(ids)
+	_, err := collect(ctx, tx, func(r Rows) (sc belfry.Schedule, err error) {
+		var id int64
+		if err = r.Scan(&id, scanDoc{&sc}); err != nil {
+			return sc, err
+		}
+		zones[id], _ = cron.LoadZone(sc.Zone) // one that is not known here any more counts as UTC
+		return sc, nil
+	}, `select s.id, s.doc from belfry.schedules s where `+s.sql.In("s.id", 1), s.sql.List(slices.Compact(ids)))
+	return zones, err
 }
 
 // writeFinal writes a minute for good, in parts.
 func (s *Store) writeFinal(ctx context.Context, m jobMark, minutes []minuteRow, days []dayRow) error {
 	days = slices.DeleteFunc(days, func(d dayRow) bool { return d.ScheduleID <= m.after })
 	for {
-		part := days[:min(len(days), rollBatch)]
+		n := min(len(days), rollBatch)
+		for n > 0 && n < len(days) && days[n].ScheduleID == days[n-1].ScheduleID {
+			n++ // the mark knows whole schedules only
+		}
+		part := days[:n]
 		days = days[len(part):]
 		to := jobMark{minute: m.minute + 1}
 		if len(days) > 0 {
@@ -234,7 +290,7 @@ func (s *Store) writeFinal(ctx context.Context, m jobMark, minutes []minuteRow, 
 			if moved, err = c.moveMark(m, to); err != nil || !moved {
 				return err
 			}
-			if err := c.addDays(m.minute/(24*60), part); err != nil {
+			if err := c.addDays(part); err != nil {
 				return err
 			}
 			if m.after > 0 {
@@ -249,20 +305,20 @@ func (s *Store) writeFinal(ctx context.Context, m jobMark, minutes []minuteRow, 
 	}
 }
 
-func (c *change) addDays(day int64, rows []dayRow) error {
+func (c *change) addDays(rows []dayRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	from, args := c.sql.Table(2, "t", BatchOf(rows))
+	from, args := c.sql.Table(1, "t", BatchOf(rows))
 	_, err := c.tx.Exec(c.ctx, `
 		insert into belfry.schedule_days (day, schedule_id, ok, failed, canceled, skipped, ran)
-		select $1, schedule_id, ok, failed, canceled, skipped, ran
+		select day, schedule_id, ok, failed, canceled, skipped, ran
 		from `+from+`
 		where true
 		on conflict (day, schedule_id) do update
 		set ok = belfry.schedule_days.ok + excluded.ok, failed = belfry.schedule_days.failed + excluded.failed,
 			canceled = belfry.schedule_days.canceled + excluded.canceled, skipped = belfry.schedule_days.skipped + excluded.skipped,
-			ran = belfry.schedule_days.ran + excluded.ran`, append([]any{day}, args...)...)
+			ran = belfry.schedule_days.ran + excluded.ran`, args...)
 	return err
 }
 
@@ -345,20 +401,21 @@ func (s *Store) ScheduleDays(ctx context.Context, q belfry.DaysQuery) (out belfr
 	if err != nil {
 		return out, err
 	}
-	q = q.WithDefaults(now)
-	if err := q.Validate(); err != nil {
+	if err := q.WithDefaults(now).Validate(); err != nil {
 		return out, err
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		row, err := s.schedule(ctx, tx, q.Namespace, q.Schedule, false)
+		row, err := s.schedule(ctx, tx, namespaceOr(q.Namespace), q.Schedule, false)
 		if err != nil {
 			return err
 		}
+		zone, _ := cron.LoadZone(row.Zone)
+		q := q.WithDefaults(time.Unix(dayIn(zone, now.UnixMicro())*86400, 0))
 		days := map[int64]*belfry.ScheduleDay{}
 		if err := s.rolledDays(ctx, tx, row.ID, q, days); err != nil {
 			return err
 		}
-		if out.Partial, err = s.liveDays(ctx, tx, row.ID, days); err != nil {
+		if out.Partial, err = s.liveDays(ctx, tx, row.ID, zone, days); err != nil {
 			return err
 		}
 		out.Days = []belfry.ScheduleDay{}
@@ -392,7 +449,7 @@ func (s *Store) rolledDays(ctx context.Context, tx Tx, schedule int64, q belfry.
 }
 
 // liveDays adds what was not rolled up yet.
-func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, days map[int64]*belfry.ScheduleDay) (partial bool, err error) {
+func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, zone *time.Location, days map[int64]*belfry.ScheduleDay) (partial bool, err error) {
 	m, err := s.jobMark(ctx, tx)
 	if err != nil {
 		return false, err
@@ -401,13 +458,13 @@ func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, days map[in
 		m.minute++
 	}
 	type end struct {
-		state         string
-		at, took, num int64
+		state              string
+		at, took, num, day int64
 	}
-	scan := func(r Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num) }
+	scan := func(r Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num, &e.day) }
 	for _, query := range []string{
-		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1 from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
-		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end from belfry.occurrences where schedule_id = $1 order by nominal desc`,
+		`select state, finished_at, case when claimed_at > 0 then finished_at - claimed_at else 0 end, 1, case when nominal > 0 then nominal else finished_at end from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and origin <> 'check' order by id desc`,
+		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end, nominal from belfry.occurrences where schedule_id = $1 order by nominal desc`,
 	} {
 		ends, err := collect(ctx, tx, scan, query+` limit `+strconv.Itoa(liveLook), schedule)
 		if err != nil {
@@ -417,7 +474,7 @@ func (s *Store) liveDays(ctx context.Context, tx Tx, schedule int64, days map[in
 			if e.at < m.minute*60_000_000 || e.num == 0 {
 				continue
 			}
-			dayOf(days, e.at/86_400_000_000).Tally(belfry.JobState(e.state), e.num, inMicros(e.took))
+			dayOf(days, dayIn(zone, e.day)).Tally(belfry.JobState(e.state), e.num, inMicros(e.took))
 		}
 		partial = partial || len(ends) == liveLook && ends[liveLook-1].at >= m.minute*60_000_000
 	}

@@ -143,6 +143,26 @@ func init() {
 		want(b, "after more than a year", b.count(`select count(*) from belfry.schedule_days`), 0)
 	})
 
+	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", func(b *bench) {
+		b.task("t")
+		b.schedule("s", "t", cron("30 0 * * *"), func(s *belfry.Schedule) { s.Zone = "Europe/Sofia" }) // 22:30 UTC, in winter
+		b.backfill("s", -4*24*time.Hour, -24*time.Hour, sideBySide)
+		b.refill()
+		s := b.session("t")
+		for _, j := range b.claim(s, 5).Jobs {
+			b.finish(s, j, belfry.OutcomeOK)
+		}
+		b.clock.Move(10*time.Hour + 45*time.Minute) // the third, in Sofia
+		must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+		s = b.session("t")
+		b.finish(s, b.claim(s, 1).Jobs[0], belfry.OutcomeOK)
+		live := b.became("s")
+		b.clock.Move(time.Hour)
+		b.rollUp()
+		want(b, "rolled up", b.became("s"), live)
+		want(b, "days", live, "27 1/0/0/0 0s; 28 1/0/0/0 0s; 01 1/0/0/0 0s; 03 1/0/0/0 0s; ")
+	})
+
 	add("nothing is pruned that was not rolled up", func(b *bench) {
 		b.task("t")
 		b.schedule("s", "t", every(time.Hour))

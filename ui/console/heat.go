@@ -1,11 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
 )
 
 // heat is a map of cells that are the darker the more happened, for the part
@@ -48,8 +50,8 @@ const (
 )
 
 // yearHeat is what became of a schedule's runs on each day of the past year, a
-// column for each week. Days are UTC's.
-func yearHeat(days []belfry.ScheduleDay, now time.Time) heat {
+// column for each week. Days are those of the schedule's zone.
+func yearHeat(days []belfry.ScheduleDay, zone string, now time.Time) heat {
 	h := heat{Title: "Past year", FromEnd: true, Head: []string{"Day", "Succeeded", "Failed", "Canceled", "Skipped", "Ran for"}}
 	byDay, most := map[time.Time]belfry.ScheduleDay{}, int64(0)
 	var total, failed int64
@@ -62,7 +64,10 @@ func yearHeat(days []belfry.ScheduleDay, now time.Time) heat {
 	if len(days) == 0 {
 		return h
 	}
-	today := now.UTC().Truncate(24 * time.Hour)
+	if at, err := cron.LoadZone(zone); err == nil {
+		now = now.In(at)
+	}
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	first := today.AddDate(-1, 0, 1)
 	first = first.AddDate(0, 0, -int(first.Weekday()+6)%7) // a Monday
 	weeks := 0
@@ -82,7 +87,7 @@ func yearHeat(days []belfry.ScheduleDay, now time.Time) heat {
 	}
 	h.Width, h.Height = heatLeft+(weeks+1)*heatStep, heatTop+7*heatStep
 	h.Said = fmt.Sprintf("%s in the past year, of which %s failed; at most %s on one day", plural(int(total), "run", "runs"), numberText(failed), numberText(most))
-	h.Note = h.Said + ". Days are in UTC; a crossed one had failures."
+	h.Note = h.Said + ". A run counts on the day it was scheduled for, in " + cmp.Or(zone, "UTC") + "; a crossed day had failures."
 	return h
 }
 

@@ -113,7 +113,7 @@ func TestMonitorPageIsLive(t *testing.T) {
 func TestVersionIsAccepted(t *testing.T) {
 	s := filledSite(t)
 	b := s.at("/monitors/prices/versions")
-	b.Follow("#version-3 td[data-th=See] a")
+	b.Follow("#version-3 td[data-th=Changes] a")
 	b.Shows("From version 2 to 3")
 	var marked []string
 	b.Eval(`[...document.querySelectorAll('.page-diff ins, .page-diff del')].map(e => e.textContent)`, &marked)

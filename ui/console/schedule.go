@@ -39,6 +39,7 @@ const (
 	scheduleComing = 20
 	scheduleJobs   = 10
 	scheduleRows   = 25
+	scheduleFills  = 100 // backfills whose jobs are counted
 )
 
 type scheduleData struct {
@@ -54,6 +55,7 @@ type scheduleData struct {
 	Year      heat
 	Partial   bool
 	Backfills belfry.Page[belfry.Backfill]
+	Filled    belfry.Counted // jobs that backfills made
 	Task      belfry.Task
 	At        instant
 }
@@ -107,7 +109,7 @@ func schedulePage(p *page) error {
 				Namespace: s.Namespace, Schedule: name, Decision: belfry.Decision(d.Decision)})
 		}),
 		get(&d.Backfills, func() (belfry.Page[belfry.Backfill], error) {
-			return p.api.Backfills(ctx, belfry.BackfillFilter{Paging: belfry.Paging{Limit: scheduleJobs}, Namespace: s.Namespace, Schedule: name})
+			return p.api.Backfills(ctx, belfry.BackfillFilter{Paging: belfry.Paging{Limit: scheduleFills}, Namespace: s.Namespace, Schedule: name})
 		}),
 		get(&d.Task, func() (belfry.Task, error) { return p.api.Task(ctx, s.Namespace, s.Task) }),
 	)
@@ -120,7 +122,12 @@ func schedulePage(p *page) error {
 	d.Explain, d.Coming, d.Zones = look.Explain, p.comingRows(look.Coming, s.Zone), look.Zones
 	d.At.Is, d.At.Why = look.Is, look.Why
 	d.Pager, d.Partial = p.pager(d.Occurred.Next), days.Partial
-	d.Year = yearHeat(days.Days, p.Now)
+	d.Filled.More = d.Backfills.Next != ""
+	for _, b := range d.Backfills.Items {
+		d.Filled.Count += b.Made
+	}
+	d.Backfills.Items = d.Backfills.Items[:min(len(d.Backfills.Items), scheduleJobs)]
+	d.Year = yearHeat(days.Days, s.Zone, p.Now)
 	return p.show("schedule", d)
 }
 

@@ -829,7 +829,7 @@ create table belfry.job_minutes (
 	primary key (minute, namespace, queue)
 ) without rowid;
 
--- What became of a schedule's runs, by day in UTC. Outlives the jobs. In the order of days, so
+-- What became of a schedule's runs, by nominal day in its zone. Outlives the jobs. In the order of days, so
 -- that what is written lies together. Writer: RollUp.
 create table belfry.schedule_days (
 	day         integer not null, -- since 1970
