@@ -146,17 +146,17 @@ func alertRuleGroups(isNew bool, channels []string) []inputGroup {
 	}
 	return []inputGroup{
 		{Inputs: append(name, to)},
-		{Title: "What is told", Inputs: []input{{Path: "on", Label: "When", Kind: asSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."}}},
-		{Title: "What it is about", Text: "A rule that names nothing is about all.", Inputs: []input{
+		{Title: "Events", Inputs: []input{{Path: "on", Label: "When", Kind: asSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."}}},
+		{Title: "Applies to", Text: "A rule that names nothing applies to everything.", Inputs: []input{
 			{Path: "monitors", Label: "Monitors", Kind: asWords}, {Path: "tasks", Label: "Tasks", Kind: asWords}, {Path: "schedules", Label: "Schedules", Kind: asWords},
 			{Path: "tags", Label: "Only with a tag of", Kind: asWords},
 		}},
 		{Title: "How often", Inputs: []input{
 			{Path: "group", Label: "Wait for more", Kind: asDuration, Hint: "So that many are told at once. Default: 30s; negative: not at all. What is over is told at once."},
-			{Path: "remind", Label: "Tell again after", Kind: asDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
-			{Path: "remind_max", Label: "Reminders at most", Kind: asNumber, Hint: "Default: 10."},
-			{Path: "quiet", Label: "Quiet within calendars", Kind: asWords, Hint: "Nobody is told then; what is still so afterwards is told then."},
-			{Path: "off", Label: "Off", Kind: asCheck},
+			{Path: "remind", Label: "Remind after", Kind: asDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
+			{Path: "remind_max", Label: "Maximum reminders", Kind: asNumber, Hint: "Default: 10."},
+			{Path: "quiet", Label: "Quiet within calendars", Kind: asWords, Hint: "No alert is sent then. What still holds afterwards is sent at the end."},
+			{Path: "off", Label: "Disabled", Kind: asCheck},
 			{Path: "description", Label: "Description"},
 		}},
 	}
@@ -192,7 +192,7 @@ func (p *page) alertRuleForm(name string, channels []string, values url.Values, 
 	if name != "" {
 		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
 		cmd := p.Command("DELETE", p.apiPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)
-		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: "What it told is told to nobody from now on. What is on its way goes out.",
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: "It sends no more alerts. Alerts that are queued still go out.",
 			Action: p.Link("alert-rules", name, "delete"), Cmd: &cmd}
 	}
 	return d

@@ -124,9 +124,9 @@ func (d auditData) Unfiltered() bool {
 // Fields are those of the filter.
 func (d auditData) Fields() []field {
 	return []field{
-		newField("noun", "What", "select", d.Filter.Noun, "", d.Err).Among(auditNouns...),
+		newField("noun", "Object", "select", d.Filter.Noun, "", d.Err).Among(auditNouns...),
 		newField("name", "Name", "search", d.Filter.Name, "", d.Err),
-		newField("actor", "Who", "search", d.Filter.Actor, "token:deploy", d.Err),
+		newField("actor", "Actor", "search", d.Filter.Actor, "token:deploy", d.Err),
 		newField("since", "Since", "text", d.Since, "2h, 7d, today, 2026-03-02", d.Err),
 		newField("until", "Until", "text", d.Until, "", d.Err),
 	}

@@ -183,8 +183,8 @@ func (p *page) BackfillFields(d backfillData) []field {
 		Among(string(belfry.OverlapBufferAll), string(belfry.OverlapAllow))
 	return []field{
 		newField("from", "From", "text", d.From, zone, d.Err).Need(), newField("to", "To", "text", d.To, zone+" Not after now.", d.Err).Need(),
-		overlap, newField("only_missing", "Leave out times that became a job already", "check", strconv.FormatBool(d.Missing), "", nil),
-		newField("limit", "Jobs at most", "number", d.Limit, "", d.Err), newField("note", "Why", "text", d.Note, "Kept with the backfill.", d.Err),
+		overlap, newField("only_missing", "Only missing runs", "check", strconv.FormatBool(d.Missing), "", nil),
+		newField("limit", "Maximum jobs", "number", d.Limit, "", d.Err), newField("note", "Reason", "text", d.Note, "Kept with the backfill.", d.Err),
 	}
 }
 

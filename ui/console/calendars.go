@@ -330,7 +330,7 @@ func (p *page) DeleteCalendar(c belfry.Calendar) confirm {
 
 // Fields are the inputs before the closings.
 func (f calendarForm) Fields() []field {
-	fields := []field{newField("description", "Description", "text", f.Description, "For people.", f.Err),
+	fields := []field{newField("description", "Description (optional)", "text", f.Description, "", f.Err),
 		newField("zone", "Zone", "text", f.Zone, "An IANA name such as Europe/Sofia, in which days and hours are read.", f.Err)}
 	if f.Saved == nil {
 		fields = slices.Insert(fields, 0, newField("name", "Name", "text", f.Name, "Schedules name it.", f.Err).Need())

@@ -129,7 +129,7 @@ func (p *page) channelForm(kind, name string, values url.Values, err error) chan
 	if name != "" {
 		d.Title, d.Action, d.Save = "Channel "+name, p.Link("settings", "channels", name), "Save"
 		cmd := p.Command("DELETE", p.apiPath("/v1/channels/"+url.PathEscape(name)), "", "channel", "delete", name)
-		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete channel " + name + "?", Text: "What was to go through it is told to nobody. One that an alert rule names is kept.",
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete channel " + name + "?", Text: "Alerts that are queued for it are dropped. A channel that an alert rule names is not deleted.",
 			Action: p.Link("settings", "channels", name, "delete"), Cmd: &cmd}
 	}
 	return d

@@ -122,7 +122,7 @@ func saveCycle(p *page) error {
 		return f.show(p, err)
 	}
 	if f.Saved == "" {
-		return p.done(p.Link("cycles", t.Name), "Cycle %s is there. Run it now, or make a schedule that does.", t.Name)
+		return p.done(p.Link("cycles", t.Name), "Created cycle %s. Run it now, or create a schedule for it.", t.Name)
 	}
 	return p.done(p.Link("cycles", t.Name), "Cycle %s is saved. A run under way goes on as it began.", t.Name)
 }
@@ -225,7 +225,7 @@ func (f *cycleForm) Name() field {
 // Fields are those beside the members.
 func (f *cycleForm) Fields() []field {
 	return []field{
-		newField("description", "Description", "text", f.description, "For people.", f.Err),
+		newField("description", "Description (optional)", "text", f.description, "", f.Err),
 		newField("cycle.stagger", "Stagger", "text", f.stagger, "Longest pause before a member, the first excepted, such as 30s; how long is spread evenly. Empty: none.", f.Err),
 		newField("timeout", "Timeout", "text", f.timeout, "Longest a run may take from its start, up to 7d. Empty: 24h.", f.Err),
 	}

@@ -354,7 +354,7 @@ func (p *page) CancelCycle(d cycleData) confirm {
 		ID: "cancel", Button: "Cancel the run", Danger: true, Title: "Cancel this run of " + name + "?",
 		Text:   "The member that runs is asked to end, and no other one starts. What is done stays done.",
 		Action: p.Link("cycles", name, "cancel"), Cmd: &cmd,
-		Fields: []field{newField("note", "Why", "text", "", "Kept with the job.", nil)},
+		Fields: []field{newField("note", "Reason", "text", "", "Kept with the job.", nil)},
 	}
 }
 

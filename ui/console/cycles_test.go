@@ -149,7 +149,7 @@ func TestCycleIsMadeAndEdited(t *testing.T) {
 	says(b, ".command", "--member fetch,every=6h --member mail")
 	b.Follow("#add")
 	b.Type("#f-cycle-members-2-task", "report")
-	s.sends(b, "button.main", "Cycle weekly is there.", "Not run yet", "by hand alone")
+	s.sends(b, "button.main", "Created cycle weekly.", "Not run yet", "by hand alone")
 	want := []belfry.Member{{Task: "fetch", Every: belfry.Duration(6 * time.Hour)}, {Task: "mail"}, {Task: "report"}}
 	members := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle.Members
 	if len(members) != len(want) {

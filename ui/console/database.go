@@ -55,13 +55,13 @@ func (d databaseData) Bad() (n int) {
 
 // Numbers are those that matter, of the database in use.
 func (d databaseData) Numbers(p *page) []stat {
-	first := newStat("First in line waits", d.since(d.ReadyAt), "", "", d.tone("backlog"))
+	first := newStat("Oldest waiting", d.since(d.ReadyAt), "", "", d.tone("backlog"))
 	if d.ReadyQueue != "" {
 		first.Note, first.Link = "in "+d.ReadyQueue, p.Link("queues", d.ReadyQueue)
 	}
 	all := []stat{
 		newStat("On disk", belfry.SizeText(d.Size), "", "", ""), first,
-		newStat("Schedules late by", d.since(d.DueAt), "", "", d.tone("schedules")),
+		newStat("Scheduler lag", d.since(d.DueAt), "", "", d.tone("schedules")),
 		newStat("History goes back", d.since(d.OldestAt), "of "+spanText(d.Retention.Age), "", d.tone("history")),
 	}
 	if d.Most > 0 {

@@ -34,7 +34,7 @@ func TestDatabaseOfAServer(t *testing.T) {
 	}
 	body := w.Body.String()
 	for _, says := range []string{
-		"postgres 17.2", "What needs somebody", "in mail", "5 GiB", "900\u202f000", "2 h", "of 100", "3 GiB", "&lt;b&gt;psql&lt;/b&gt;", "idle in transaction",
+		"postgres 17.2", "Needs attention", "in mail", "5 GiB", "900\u202f000", "2 h", "of 100", "3 GiB", "&lt;b&gt;psql&lt;/b&gt;", "idle in transaction",
 		"more workers, or more slots of them", "alter table LEAF set", "replica", "Last vacuum", "Partitions",
 	} {
 		if !strings.Contains(body, says) {

@@ -196,9 +196,9 @@ func (t timeline) High(s slot) int { return 6 + 94*s.Starts/max(t.Most, 1) }
 // Said is a slot in words.
 func (s slot) Said() string {
 	if s.Cut {
-		return fmt.Sprintf("%s to %s UTC: at least %s starts, not all are counted", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
+		return fmt.Sprintf("%s to %s UTC: at least %s, not all are counted", s.From.Format("15:04"), s.To.Format("15:04"), plural(s.Starts, "start", "starts"))
 	}
-	return fmt.Sprintf("%s to %s UTC: %s starts", s.From.Format("15:04"), s.To.Format("15:04"), numberText(s.Starts))
+	return fmt.Sprintf("%s to %s UTC: %s", s.From.Format("15:04"), s.To.Format("15:04"), plural(s.Starts, "start", "starts"))
 }
 
 // Often are the schedules that start most often in it.

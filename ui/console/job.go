@@ -337,7 +337,7 @@ func (p *page) jobDo(j belfry.Job, verb string) (command, string) {
 }
 
 func noteField() field {
-	return newField("note", "Why", "text", "", "Kept with the job, and in the audit.", nil)
+	return newField("note", "Reason", "text", "", "Kept with the job, and in the audit.", nil)
 }
 
 // CancelJob asks before a job is canceled.
@@ -353,7 +353,7 @@ func (p *page) CancelJob(j belfry.Job) confirm {
 // RedriveJob asks before a job is made ready again.
 func (p *page) RedriveJob(j belfry.Job) confirm {
 	cmd, link := p.jobDo(j, "redrive")
-	return confirm{ID: "redrive", Button: "Redrive", Title: fmt.Sprintf("Redrive job %d?", j.ID),
+	return confirm{ID: "redrive", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
 		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
 		Action: link, Fields: []field{noteField()}, Cmd: &cmd}
 }
@@ -362,9 +362,9 @@ func (p *page) RedriveJob(j belfry.Job) confirm {
 func (p *page) AgainJob(j belfry.Job) confirm {
 	n := likeJob(j)
 	cmd := p.enqueueCommand(n)
-	return confirm{ID: "again", Button: "Enqueue again", Title: fmt.Sprintf("Enqueue another job like %d?", j.ID),
+	return confirm{ID: "again", Button: "Run again", Title: fmt.Sprintf("Run job %d again?", j.ID),
 		Text:   "A new job of the same task begins, with the same input, queue, priority and tags. This one stays as it is.",
-		Action: p.Link("jobs", j.ID, "again"), Do: "Enqueue", Cmd: &cmd}
+		Action: p.Link("jobs", j.ID, "again"), Do: "Run again", Cmd: &cmd}
 }
 
 // JobCommand is reading the job without this page.

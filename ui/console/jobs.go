@@ -241,7 +241,7 @@ var bulkVerbs = map[string]bulkVerb{
 		fits: belfry.JobStates[:4], usual: belfry.JobStates[:4],
 	},
 	"redrive": {
-		Name: "redrive", Done: "redriven", Asks: "Redrive",
+		Name: "redrive", Done: "retried", Asks: "Retry",
 		What: "They become ready again with all their attempts back, and run as their tasks are now.",
 		fits: []belfry.JobState{belfry.JobFailed, belfry.JobCanceled, belfry.JobSkipped}, usual: []belfry.JobState{belfry.JobFailed},
 	},

@@ -98,7 +98,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 
 	must(s.Finish(t.Context(), session, []belfry.Finish{{Ref: ref, Outcome: belfry.OutcomeError, Error: "no disk left\nat line 7", ExitCode: new(3)}}))(s)
 	b.Until(`document.querySelector('h1').innerText.includes('failed') && document.querySelector('[data-log-state]').innerText === 'The end.'`)
-	b.Shows("exit code 3", "no disk left\nat line 7", "Ran and failed", "Redrive")
+	b.Shows("exit code 3", "no disk left\nat line 7", "Ran and failed", "Retry")
 	b.Quiet(s.url)
 
 	// The log of one attempt, and all of it as a file.
@@ -155,7 +155,7 @@ func TestJobIsCanceledRedrivenAndEnqueuedAgain(t *testing.T) {
 	b.Axe()
 	b.Type("#cancel #f-note", "not <i>now</i>")
 	b.Follow("#cancel button.danger")
-	b.Shows("Job 4 is canceled", "canceled by token:", "not <i>now</i>", "Redrive")
+	b.Shows("Job 4 is canceled", "canceled by token:", "not <i>now</i>", "Retry")
 	opens(b, "redrive")
 	b.Follow("#redrive button.main")
 	b.Shows("Job 4 is ready again", "Why is it not running?")
@@ -228,7 +228,7 @@ func TestJobsAreFound(t *testing.T) {
 		t.Errorf("%q", q)
 	}
 	b.Follow(`.tabs a[href*="running"]`)
-	b.Shows("No job is like that.")
+	b.Shows("No matching job.")
 	b.Click(".terms summary")
 	b.Shows("made in the last 2 hours", "whose last attempt said this")
 	look(b, s, "jobs-help")
@@ -315,7 +315,7 @@ func TestBulkOnAllThatMatch(t *testing.T) {
 	if said := b.Text("h1"); said != "10 200 jobs were canceled" {
 		t.Errorf("%q", said)
 	}
-	b.Shows("None was left.")
+	b.Shows("No job was left out.")
 	b.Quiet(s.url)
 	count := must(s.CountJobs(t.Context(), belfry.JobFilter{Namespace: "default", Task: "later", States: []belfry.JobState{belfry.JobReady}}, belfry.CountOptions{}))(s)
 	if count.Count != 3 {
@@ -355,10 +355,10 @@ func TestDeadJobsAreRedrivenByGroup(t *testing.T) {
 	b.Shows("Job 7 is ready again")
 	b.Visit(s.url + "/dead")
 	b.Follow("tbody tr:nth-child(1) > td > form button")
-	b.Shows("Redrive 1 job?", `no "route" <here>`)
+	b.Shows("Retry 1 job?", `no "route" <here>`)
 	b.Type("#f-note", "mended")
 	b.Follow("form.card button.main")
-	b.Shows("1 job was redriven", "None was left.")
+	b.Shows("1 job was retried", "No job was left out.")
 	b.Visit(s.url + "/dead")
 	b.Follow(".actions form button")
 	b.Follow("form.card button.main")
@@ -396,7 +396,7 @@ func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
 	s := newSite(t)
 	b := s.at("/tasks/-new")
 	b.Follow("form.card button.main")
-	b.Shows("Task hello is there.", "echo hello", "None: it runs when somebody enqueues a job.")
+	b.Shows("Created task hello.", "echo hello", "None. It runs when a job is enqueued.")
 	b.Follow(`a[href$="/tasks/hello/edit"]`)
 	b.Eval(`(() => { const e = document.getElementById('f-definition'); e.value = e.value.replace('"timeout": "5m"', '"timeout": "5 parsecs"'); return true; })()`, new(bool))
 	s.refused(b, "form.card button.main", http.StatusUnprocessableEntity, "is not a task", "5 parsecs")

@@ -105,7 +105,7 @@ func revokeJoinToken(p *page) error {
 	if err := p.api.RevokeJoinToken(p.r.Context(), id); err != nil {
 		return err
 	}
-	return p.done(p.Link("settings", "join-tokens"), "Join token %d is revoked: nobody joins with it any more.", id)
+	return p.done(p.Link("settings", "join-tokens"), "Join token %d is revoked: no machine can join with it.", id)
 }
 
 // Fields are those of a new join token.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -159,6 +160,12 @@ func heldSpans(spans []belfry.Span, now time.Time) []heldSpan {
 	}
 	return out
 }
+
+// Capital is a word with a capital.
+func (p *page) Capital(word any) string { return sentenceCase(fmt.Sprint(word)) }
+
+// For is how long something has lasted that began then.
+func (p *page) For(since time.Time) string { return spanText(max(0, p.Now.Sub(since))) }
 
 // UptimeStats are the numbers about each span. The first that is longer than the
 // monitor is old is about all of its life, and the longer ones say nothing yet.

@@ -12,7 +12,7 @@ import (
 func pauseFields(span, reason string, err error) []field {
 	return []field{
 		newField("for", "For how long", "text", span, "Such as 2h or 3d. Empty: until it is resumed.", err),
-		newField("reason", "Why", "text", reason, "Shown to everyone, and kept in the audit.", err),
+		newField("reason", "Reason", "text", reason, "Shown to everyone, and kept in the audit.", err),
 	}
 }
 
@@ -45,7 +45,7 @@ func resumeMonitor(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.done(p.Link("monitors", v.Name), "Monitor %s goes on. Its next check says how its target is.", v.Name)
+	return p.done(p.Link("monitors", v.Name), "Monitor %s is resumed. Its next check tells its state.", v.Name)
 }
 
 func checkMonitor(p *page) error {
@@ -71,7 +71,7 @@ func (p *page) PauseMonitor(v belfry.MonitorView) confirm {
 	cmd := p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)+"/pause"), string(body), "monitor", "pause", v.Name, "--for", "2h", "--reason", "why")
 	return confirm{
 		ID: "pause", Button: "Pause", Title: "Pause monitor " + v.Name + "?",
-		Text:   "It is not checked, and nobody is told anything. The time does not count for its uptime, and an outage that is under way ends.",
+		Text:   "No checks and no alerts until you resume it. The time does not count for its uptime, and an open incident ends.",
 		Action: p.Link("monitors", v.Name, "pause"), Fields: pauseFields("", "", nil), Cmd: &cmd,
 	}
 }

@@ -119,7 +119,7 @@ var kindInputs = map[belfry.Kind][2][]input{
 		{Path: "check.page.ignore_css", Label: "Leave out", Kind: asLines, Hint: "Selectors of elements that are taken out first, one a line."},
 		{Path: "check.page.ignore", Label: "Ignore", Kind: asLines, Hint: "Regular expressions (RE2), one a line; what they match is taken out of the text."},
 		{Path: "check.page.mask", Label: "Mask", Kind: asSet, Options: []string{"numbers", "dates"}, Hint: "What is replaced by a sign that it was there."},
-		{Path: "check.page.baseline", Label: "Compare with", Kind: asChoice, Options: []string{"rolling", "pinned"}, Hint: "rolling: the version before. pinned: the one that somebody accepted."},
+		{Path: "check.page.baseline", Label: "Compare with", Kind: asChoice, Options: []string{"rolling", "pinned"}, Hint: "rolling: the previous version. pinned: the accepted baseline."},
 	}, {
 		{Path: "check.page.confirm", Label: "A change counts after", Kind: asDuration, Hint: "When it is still there then. Default: 10s."},
 		{Path: "check.page.keep_markup", Label: "Compare the markup", Kind: asCheck, Hint: "Instead of the text."},
@@ -157,11 +157,11 @@ func monitorGroups(kind belfry.Kind, isNew bool) []inputGroup {
 		{Path: "confirm.for", Label: "Down after failing for", Kind: asDuration},
 		{Path: "recover.passes", Label: "Up after good checks in a row", Kind: asNumber, Hint: "Default: 2; of a heartbeat, 1."},
 		{Path: "recover.for", Label: "Up after passing for", Kind: asDuration},
-		{Path: "flap.off", Label: "Never flapping", Kind: asCheck, Hint: "It is told of each change, however many there are."},
+		{Path: "flap.off", Label: "Never flapping", Kind: asCheck, Hint: "Every change sends an alert, however many there are."},
 	}}
-	tell := inputGroup{Title: "Who is told, and who sees it", Drawer: true, Inputs: []input{
-		{Path: "depends_on", Label: "Depends on", Kind: asWords, Hint: "Monitors; while one of them is down, nobody is told of this one."},
-		{Path: "muted", Label: "Muted", Kind: asCheck, Hint: "Nobody is told anything."},
+	tell := inputGroup{Title: "Alerts and visibility", Drawer: true, Inputs: []input{
+		{Path: "depends_on", Label: "Depends on", Kind: asWords, Hint: "Monitors. While one of them is down, this one sends no alerts."},
+		{Path: "muted", Label: "Muted", Kind: asCheck, Hint: "It sends no alerts."},
 		{Path: "public", Label: "Public", Kind: asCheck, Hint: "Everyone may see its badges."},
 		{Path: "within", Label: "Only within calendars", Kind: asWords},
 		{Path: "blackout", Label: "Not within calendars", Kind: asWords},
@@ -267,9 +267,9 @@ func saveMonitor(p *page) error {
 		return p.done(p.Link("monitors", v.Name, "settings"), "Monitor %s is saved.", v.Name)
 	}
 	if v.Beat != "" {
-		return p.done(p.Link("monitors", v.Name, "settings"), "Monitor %s is there. It is new until it is called for the first time.", v.Name)
+		return p.done(p.Link("monitors", v.Name, "settings"), "Created monitor %s. It is new until its first call.", v.Name)
 	}
-	return p.done(p.Link("monitors", v.Name), "Monitor %s is there. Its first check says how its target is.", v.Name)
+	return p.done(p.Link("monitors", v.Name), "Created monitor %s. Its first check tells its state.", v.Name)
 }
 
 func (p *page) readMonitor(doc jsonThing, kind belfry.Kind, name string) (m belfry.Monitor, err error) {

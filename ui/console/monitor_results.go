@@ -67,17 +67,17 @@ func (p *page) Cause(code belfry.CheckCode) string {
 }
 
 var causes = map[belfry.CheckCode]string{
-	belfry.CodeDNSNotFound: "no such name", belfry.CodeDNSTimeout: "the name server did not answer", belfry.CodeDNSFailed: "the name was not found out",
-	belfry.CodeConnectRefused: "connection refused", belfry.CodeConnectTimeout: "no connection in time", belfry.CodeConnectFailed: "no connection",
-	belfry.CodeTLSHandshake: "TLS failed", belfry.CodeTLSTimeout: "TLS took too long", belfry.CodeTLSExpired: "the certificate has expired",
-	belfry.CodeTLSExpiring: "the certificate expires soon", belfry.CodeTLSName: "the certificate is for another name", belfry.CodeTLSUntrusted: "nobody trusts the certificate",
-	belfry.CodeWrite: "the request was not taken", belfry.CodeFirstByte: "no answer in time", belfry.CodeProtocol: "not the protocol",
-	belfry.CodeStatus: "another status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirects in a circle", belfry.CodeRedirectBlocked: "a redirect to a private address",
-	belfry.CodeBodyTimeout: "the answer did not end in time", belfry.CodeBodyTooLarge: "the answer is too large", belfry.CodeBodyBroken: "the answer broke off",
-	belfry.CodeExpect: "another answer", belfry.CodeAssertion: "a condition does not hold", belfry.CodeLoss: "packets were lost", belfry.CodeTimeout: "too slow",
-	belfry.CodeMissed: "no call in time", belfry.CodeReported: "it said so itself", belfry.CodeSelectorMissing: "the selector finds nothing", belfry.CodeEmpty: "no text",
-	belfry.CodeBlocked: "the address may not be reached", belfry.CodeUnsupported: "the worker cannot do this", belfry.CodeConfig: "the settings cannot work",
-	belfry.CodeLost: "the worker was lost", belfry.CodeLate: "begun too late", belfry.CodeNetwork: "the worker is cut off", belfry.CodeInternal: "a fault of ours",
+	belfry.CodeDNSNotFound: "DNS name not found", belfry.CodeDNSTimeout: "DNS timeout", belfry.CodeDNSFailed: "DNS lookup failed",
+	belfry.CodeConnectRefused: "connection refused", belfry.CodeConnectTimeout: "connection timeout", belfry.CodeConnectFailed: "connection failed",
+	belfry.CodeTLSHandshake: "TLS handshake failed", belfry.CodeTLSTimeout: "TLS timeout", belfry.CodeTLSExpired: "certificate expired",
+	belfry.CodeTLSExpiring: "certificate expires soon", belfry.CodeTLSName: "certificate name mismatch", belfry.CodeTLSUntrusted: "certificate not trusted",
+	belfry.CodeWrite: "request not sent", belfry.CodeFirstByte: "no response in time", belfry.CodeProtocol: "protocol error",
+	belfry.CodeStatus: "unexpected status", belfry.CodeRedirectLimit: "too many redirects", belfry.CodeRedirectLoop: "redirect loop", belfry.CodeRedirectBlocked: "redirect to a private address",
+	belfry.CodeBodyTimeout: "response body timeout", belfry.CodeBodyTooLarge: "response too large", belfry.CodeBodyBroken: "response cut off",
+	belfry.CodeExpect: "unexpected response", belfry.CodeAssertion: "condition failed", belfry.CodeLoss: "packet loss", belfry.CodeTimeout: "timeout",
+	belfry.CodeMissed: "missed heartbeat", belfry.CodeReported: "reported failure", belfry.CodeSelectorMissing: "selector found nothing", belfry.CodeEmpty: "no text",
+	belfry.CodeBlocked: "address not allowed", belfry.CodeUnsupported: "not supported by the worker", belfry.CodeConfig: "invalid settings",
+	belfry.CodeLost: "worker lost", belfry.CodeLate: "started too late", belfry.CodeNetwork: "worker has no network", belfry.CodeInternal: "internal error",
 }
 
 // Phases are the parts of a latency, in words.

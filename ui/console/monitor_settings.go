@@ -61,7 +61,7 @@ func monitorSettings(p *page) error {
 func monitorFacts(v belfry.MonitorView) []factGroup {
 	m := v.Monitor
 	var look, when, verdict, tell factGroup
-	look.Title, when.Title, verdict.Title, tell.Title = "What is looked at", "When", "When it is down or up", "Who is told"
+	look.Title, when.Title, verdict.Title, tell.Title = "Target", "When", "Down and up", "Alerts"
 	add := func(g *factGroup, is bool, name, format string, args ...any) {
 		if is {
 			g.Facts = append(g.Facts, fact{name, fmt.Sprintf(format, args...)})
@@ -90,8 +90,8 @@ func monitorFacts(v belfry.MonitorView) []factGroup {
 	add(&verdict, !m.Flap.Off, "Flapping", "when it went down or came up 3 times in 12 checks, or %d %% of the last 21 outcomes changed; over below %d %%", m.Flap.High, m.Flap.Low)
 	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, plural(m.Slow.Checks, "check", "checks"), latencyText(m.Slow.AtLeast))
 	add(&verdict, m.Heartbeat == nil, "Stale", "when %s in a row could not be made", plural(m.StaleAfter, "check", "checks"))
-	add(&tell, true, "Muted", "%s", yesNo(m.Muted, "yes: nobody is told anything", "no: who is told say the alert rules"))
-	add(&tell, len(m.DependsOn) > 0, "Depends on", "%s: while one of them is down, nobody is told of this one", strings.Join(m.DependsOn, ", "))
+	add(&tell, true, "Muted", "%s", yesNo(m.Muted, "yes: it sends no alerts", "no: alert rules decide who is notified"))
+	add(&tell, len(m.DependsOn) > 0, "Depends on", "%s: while one of them is down, this monitor sends no alerts", strings.Join(m.DependsOn, ", "))
 	add(&tell, true, "Badges", "%s", yesNo(m.Public, "can be seen by everyone", "are not public"))
 	return []factGroup{look, when, verdict, tell}
 }

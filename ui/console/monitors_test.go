@@ -28,7 +28,7 @@ func TestMonitorIsPausedResumedCheckedAndDeleted(t *testing.T) {
 		t.Errorf("%+v", v.State)
 	}
 	b.Follow("form[action$='/resume'] button")
-	b.Shows("Monitor api goes on", "Check now")
+	b.Shows("Monitor api is resumed", "Check now")
 	s.sends(b, "form[action$='/check'] button", "Monitor api is being checked, as job")
 	opens(b, "delete")
 	b.Shows("Delete monitor api?", "Its incidents are kept")
@@ -222,7 +222,7 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", target.URL)
 	b.Type("#f-check-conditions", "status == 204\nbody contains \"EUR\"")
-	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "a condition does not hold", "Nothing was kept")
+	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "condition failed", "Nothing was kept")
 	picture(b, "monitor-tried")
 	b.Axe()
 	if name := value(b, "#f-name"); name != "site" {

@@ -241,6 +241,15 @@ func (c confirm) Label() string {
 	return c.Button
 }
 
+// Dismiss is what the button says that does nothing: Cancel, unless that is what
+// the other one does.
+func (c confirm) Dismiss() string {
+	if strings.HasPrefix(c.Button, "Cancel") {
+		return "Go back"
+	}
+	return "Cancel"
+}
+
 // strip is the last results of something, oldest first, as small bars.
 type strip struct {
 	Label string

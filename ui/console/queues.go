@@ -170,7 +170,7 @@ func (f queueForm) queue(p *page) (q belfry.Queue, err error) {
 // Fields are the inputs.
 func (f queueForm) Fields() []field {
 	fields := []field{
-		newField("description", "Description", "text", f.description, "For people.", f.Err),
+		newField("description", "Description (optional)", "text", f.description, "", f.Err),
 		newField("concurrency", "Jobs at the same time on each worker", "number", f.concurrency, "", f.Err).Need(),
 		newField("global_limit", "On all workers together", "number", f.limit, "Empty: no limit.", f.Err),
 		newField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
@@ -227,7 +227,7 @@ func resumeQueue(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.done(p.Link("queues", q.Name), "Queue %s goes on.", q.Name)
+	return p.done(p.Link("queues", q.Name), "Queue %s is resumed.", q.Name)
 }
 
 // QueueState is the word for a queue's chip.
@@ -246,7 +246,7 @@ func (p *page) PauseQueue(q belfry.Queue) confirm {
 		ID: "pause", Button: "Pause", Title: "Pause queue " + q.Name + "?",
 		Text:   "Jobs that run go on. No other of its jobs starts, on any worker, until it is resumed.",
 		Action: p.Link("queues", q.Name, "pause"),
-		Fields: []field{newField("reason", "Why", "text", "", "Shown to everyone, and kept in the audit.", nil)},
+		Fields: []field{newField("reason", "Reason", "text", "", "Shown to everyone, and kept in the audit.", nil)},
 		Cmd:    &cmd,
 	}
 }

@@ -18,7 +18,7 @@ func TestQueueIsPausedAndResumed(t *testing.T) {
 	if q := must(s.Queue(t.Context(), "default"))(s); q.PausedReason != "a <b>disk</b> is full" {
 		t.Errorf("%+v", q)
 	}
-	s.sends(b, "form[action='/queues/default/resume'] button", "Queue default goes on", "active")
+	s.sends(b, "form[action='/queues/default/resume'] button", "Queue default is resumed", "active")
 }
 
 // What others do shows up by itself, and what somebody is in the middle of

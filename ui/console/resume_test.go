@@ -19,16 +19,16 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 		save   string
 		says   string
 	}{
-		{path: "/schedules/-new", save: "button.main[value=save]", says: "Schedule weekly is made.",
+		{path: "/schedules/-new", save: "button.main[value=save]", says: "Created schedule weekly.",
 			typed: []typed{{"#f-name", "weekly"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#f-zone", "Europe/Sofia"}, {"#f-overlap", "allow"}, {"#f-input", `{"a": 1}`}}},
-		{path: "/schedules/-new", save: "button.main[value=save]", says: "Schedule twice is made.",
+		{path: "/schedules/-new", save: "button.main[value=save]", says: "Created schedule twice.",
 			before: func(b *browser.Tab) { put(b, "#rule-text-1", "0 1 * * *"); b.Follow("button[value=rule]") },
 			typed:  []typed{{"#f-name", "twice"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#rule-text-2", "0 4 * * *"}}},
-		{path: "/tasks/-new", save: "button.main", says: "Task sync is there.",
+		{path: "/tasks/-new", save: "button.main", says: "Created task sync.",
 			typed: []typed{{"#f-definition", `{"name": "sync", "command": {"shell": "echo here && there"}}`}}},
 		{path: "/tasks/hello/edit", save: "button.main", says: "Task hello is changed",
 			typed: []typed{{"#f-definition", `{"kind": "func", "timeout": "7m"}`}}},
-		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Monitor db is there.",
+		{path: "/monitors/-new?kind=tcp", save: "button.main", says: "Created monitor db.",
 			typed: []typed{{"#f-name", "db"}, {"#f-check-tcp-address", "db.example.com:5432"}, {"#f-every", "30s"}, {"#f-confirm-failures", "5"}, {"#f-muted", "true"}, {"#f-tags", "core"}}},
 		{path: "/monitors/shop/edit", save: "button.main", says: "Monitor shop is saved.",
 			typed: []typed{{"#f-every", "21s"}, {"#f-description", "The shop"}}},

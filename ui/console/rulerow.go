@@ -18,7 +18,7 @@ type ruleRow struct {
 
 // ruleKinds are the ways to write a rule.
 var ruleKinds = []struct{ Value, Name, Like string }{
-	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the run before has ended", "5m"},
+	{"cron", "cron", "30 2 * * MON-FRI"}, {"every", "every", "90s"}, {"finish", "every, after the previous run has ended", "5m"},
 	{"rrule", "RRULE (RFC 5545)", "FREQ=MONTHLY;BYDAY=-1FR"}, {"at", "at", "2026-12-24 18:00, one in each line"},
 }
 

@@ -194,13 +194,13 @@ func inZone(t time.Time, zone string) string {
 type fact struct{ Name, Value string }
 
 var overlapTexts = map[belfry.Overlap]string{
-	belfry.OverlapSkip: "the new one is skipped", belfry.OverlapBufferOne: "one waits, others are skipped",
-	belfry.OverlapBufferAll: "they wait in line", belfry.OverlapCancelOther: "the one before is canceled, and the new one starts once that has ended",
-	belfry.OverlapTerminateOther: "the one before is ended, and the new one starts at once", belfry.OverlapAllow: "both run",
+	belfry.OverlapSkip: "skip the new run", belfry.OverlapBufferOne: "one run waits, others are skipped",
+	belfry.OverlapBufferAll: "new runs wait in line", belfry.OverlapCancelOther: "cancel the previous run, then start the new one",
+	belfry.OverlapTerminateOther: "terminate the previous run and start the new one at once", belfry.OverlapAllow: "run both",
 }
 
 var catchupTexts = map[belfry.Catchup]string{
-	belfry.CatchupNone: "none is made up for", belfry.CatchupLatest: "the latest is made up for", belfry.CatchupAll: "all are made up for",
+	belfry.CatchupNone: "not made up", belfry.CatchupLatest: "only the latest is made up", belfry.CatchupAll: "all are made up",
 }
 
 // settings are everything that somebody can choose about a schedule.
@@ -208,9 +208,9 @@ func settings(s belfry.Schedule) []fact {
 	catchup := catchupTexts[s.Catchup]
 	switch s.Catchup {
 	case belfry.CatchupAll:
-		catchup += fmt.Sprintf(", up to %s of the last %s", plural(s.CatchupMax, "run", "runs"), s.CatchupWindow)
+		catchup += fmt.Sprintf(", up to %s within %s", plural(s.CatchupMax, "run", "runs"), s.CatchupWindow)
 	case belfry.CatchupLatest:
-		catchup += fmt.Sprintf(", if it is of the last %s", s.CatchupWindow)
+		catchup += fmt.Sprintf(", within %s", s.CatchupWindow)
 	}
 	overlap := overlapTexts[s.Overlap]
 	if s.Overlap == belfry.OverlapBufferAll {
@@ -222,11 +222,11 @@ func settings(s belfry.Schedule) []fact {
 	}
 	facts := []fact{
 		{"Rules", s.RuleText()}, {"Zone", s.Zone}, {"Task", s.Task}, {"Description", cmp.Or(s.Description, "none")},
-		{"While the run before goes on", overlap}, {"Missed runs", catchup},
-		{"Spread over", cmp.Or(map[bool]string{false: s.Jitter.String()}[s.Jitter == 0], "nothing: it starts on time")},
-		{"Not before", cmp.Or(inZone(s.Start, s.Zone), "at once")}, {"Not after", cmp.Or(inZone(s.End, s.Zone), "no end")}, {"Runs at most", runs},
-		{"Time that a clock change removes", map[cron.Gap]string{cron.GapRunAfter: "runs after the gap", cron.GapSkip: "is skipped"}[s.DSTGap]},
-		{"Time that a clock change repeats", map[cron.Fold]string{cron.FoldFirst: "runs the first time", cron.FoldSecond: "runs the second time", cron.FoldBoth: "runs both times"}[s.DSTFold]},
+		{"If the previous run is still going", overlap}, {"Missed runs", catchup},
+		{"Jitter", cmp.Or(map[bool]string{false: s.Jitter.String()}[s.Jitter == 0], "none")},
+		{"Not before", cmp.Or(inZone(s.Start, s.Zone), "at once")}, {"Not after", cmp.Or(inZone(s.End, s.Zone), "no end")}, {"Maximum runs", runs},
+		{"Clock skips this time (spring)", map[cron.Gap]string{cron.GapRunAfter: "runs after the gap", cron.GapSkip: "is skipped"}[s.DSTGap]},
+		{"Clock repeats this time (autumn)", map[cron.Fold]string{cron.FoldFirst: "runs the first time", cron.FoldSecond: "runs the second time", cron.FoldBoth: "runs both times"}[s.DSTFold]},
 	}
 	for _, c := range []fact{{"Stays out of calendars", strings.Join(s.Blackout, ", ")}, {"Only within calendars", strings.Join(s.Within, ", ")}} {
 		facts = append(facts, fact{c.Name, cmp.Or(c.Value, "none")})
@@ -244,7 +244,7 @@ func (p *page) ScheduleSettings(s belfry.Schedule) []fact { return settings(s) }
 func (p *page) DecisionTabs(d scheduleData) []tab {
 	to := func(decision string) string { return p.Here("decision", decision, "cursor", "") + "#occurrences" }
 	return []tab{
-		newTab("All", to(""), d.Decision == "", ""), newTab("Became jobs", to("job"), d.Decision == "job", ""),
+		newTab("All", to(""), d.Decision == "", ""), newTab("Runs", to("job"), d.Decision == "job", ""),
 		newTab("Skipped", to("skipped"), d.Decision == "skipped", ""), newTab("Waiting", to("buffered"), d.Decision == "buffered", ""),
 	}
 }
@@ -267,9 +267,9 @@ func (p *page) PauseSchedule(s belfry.Schedule) confirm {
 	cmd := p.Command("POST", p.V1("schedules", s.Name, "pause"), jsonText(map[string]string{"reason": "why"}), "schedule", "pause", s.Name, "--reason", "why")
 	return confirm{
 		ID: "pause", Button: "Pause", Title: "Pause schedule " + s.Name + "?",
-		Text:   "Nothing of it starts until it is resumed, and jobs of it that wait are withdrawn. What runs goes on.",
+		Text:   "No runs until you resume it. Waiting jobs are canceled, running jobs go on.",
 		Action: p.Link("schedules", s.Name, "pause"),
-		Fields: []field{newField("reason", "Why", "text", "", "Shown to everyone beside the schedule, and kept in the audit.", nil)},
+		Fields: []field{newField("reason", "Reason", "text", "", "Shown to everyone beside the schedule, and kept in the audit.", nil)},
 		Cmd:    &cmd,
 	}
 }
@@ -281,7 +281,7 @@ func (p *page) ResumeSchedule(s belfry.Schedule) confirm {
 		ID: "resume", Button: "Resume", Title: "Resume schedule " + s.Name + "?",
 		Text:   "It runs at its times again. What it would have run since " + s.PausedAt.UTC().Format("2 Jan 15:04 UTC") + " stays left out unless you ask for it.",
 		Action: p.Link("schedules", s.Name, "resume"),
-		Fields: []field{newField("catch_up", "Make up for the runs of the pause", "check", "", "As its catch-up says: "+catchupTexts[s.Catchup]+".", nil)},
+		Fields: []field{newField("catch_up", "Catch up on missed runs", "check", "", "Catch-up: "+catchupTexts[s.Catchup]+".", nil)},
 		Cmd:    &cmd,
 	}
 }
@@ -291,7 +291,7 @@ func (p *page) DeleteSchedule(s belfry.Schedule) confirm {
 	cmd := p.Command("DELETE", p.V1("schedules", s.Name), "", "schedule", "delete", s.Name)
 	return confirm{
 		ID: "delete", Button: "Delete", Danger: true, Title: "Delete schedule " + s.Name + "?",
-		Text:   "Jobs of it that wait are withdrawn, and its occurrences are gone. What runs goes on, jobs stay listed, and so does the task " + s.Task + ".",
+		Text:   "Waiting jobs are canceled, and its decision log is deleted. Running jobs go on. Jobs stay listed, and so does the task " + s.Task + ".",
 		Action: p.Link("schedules", s.Name, "delete"), Cmd: &cmd,
 	}
 }
@@ -301,7 +301,7 @@ func pauseSchedule(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.done(p.Link("schedules", s.Name), "Schedule %s is paused: nothing of it starts.", s.Name)
+	return p.done(p.Link("schedules", s.Name), "Schedule %s is paused: no runs until you resume it.", s.Name)
 }
 
 func resumeSchedule(p *page) error {
@@ -311,9 +311,9 @@ func resumeSchedule(p *page) error {
 		return err
 	}
 	if catchUp {
-		return p.done(p.Link("schedules", s.Name), "Schedule %s goes on, and makes up for its pause.", s.Name)
+		return p.done(p.Link("schedules", s.Name), "Schedule %s is resumed, and catches up.", s.Name)
 	}
-	return p.done(p.Link("schedules", s.Name), "Schedule %s goes on.", s.Name)
+	return p.done(p.Link("schedules", s.Name), "Schedule %s is resumed.", s.Name)
 }
 
 func deleteSchedule(p *page) error {
@@ -358,7 +358,7 @@ func triggerSchedule(p *page) error {
 		d.Err = err
 		return p.again("schedule-trigger", d, err)
 	}
-	return p.done(p.Link("schedules", d.Name), "Schedule %s made job %d.", d.Name, job.ID)
+	return p.done(p.Link("schedules", d.Name), "Schedule %s created job %d.", d.Name, job.ID)
 }
 
 // readJSON reads what somebody wrote as JSON, and says where it is none.

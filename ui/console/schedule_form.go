@@ -62,7 +62,7 @@ func formOf(s belfry.Schedule) url.Values {
 		"name": {s.Name}, "task": {s.Task}, "description": {s.Description}, "zone": {s.Zone}, "overlap": {string(s.Overlap)},
 		"buffer_max": {strconv.Itoa(s.BufferMax)}, "catchup": {string(s.Catchup)}, "catchup_window": {s.CatchupWindow.String()},
 		"catchup_max": {strconv.Itoa(s.CatchupMax)}, "jitter": {s.Jitter.String()}, "start": {inZone(s.Start, s.Zone)}, "end": {inZone(s.End, s.Zone)},
-		"max_runs": {strconv.FormatInt(s.MaxRuns, 10)}, "dst_gap": {string(s.DSTGap)}, "dst_fold": {string(s.DSTFold)},
+		"max_runs": {noneEmpty(s.MaxRuns)}, "dst_gap": {string(s.DSTGap)}, "dst_fold": {string(s.DSTFold)},
 		"blackout": {strings.Join(s.Blackout, ", ")}, "within": {strings.Join(s.Within, ", ")}, "on_blackout": {string(s.OnBlackout)}, "input": {pretty(s.Input)},
 	}
 	for _, r := range s.Rules {
@@ -71,6 +71,14 @@ func formOf(s belfry.Schedule) url.Values {
 		v.Add("rule_text", text)
 	}
 	return v
+}
+
+// noneEmpty writes a limit, where 0 is none.
+func noneEmpty(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // readForm reads what was written. Its faults stand at the fields that they are about.
@@ -267,7 +275,7 @@ func createSchedule(p *page) error {
 	if refused != nil {
 		return p.showForm(f, refused)
 	}
-	return p.done(p.Link("schedules", made.Name), "Schedule %s is made.", made.Name)
+	return p.done(p.Link("schedules", made.Name), "Created schedule %s.", made.Name)
 }
 
 // input is a field of the form.
@@ -284,7 +292,7 @@ func (f *scheduleForm) What() []field {
 	case len(f.tasks) > 0:
 		task = task.Among(append([]string{""}, f.tasks...)...)
 	}
-	fields := []field{task, f.input("description", "Description", "text", "For people.")}
+	fields := []field{task, f.input("description", "Description (optional)", "text", "")}
 	if f.Saved == nil {
 		fields = append([]field{f.input("name", "Name", "text", "Letters, digits, dots, dashes and underscores.").Need()}, fields...)
 	}
@@ -306,8 +314,8 @@ func (f *scheduleForm) When() []field {
 		f.input("zone", "Zone", "text", "An IANA name such as Europe/Sofia. Rules and times of this form are read in it."),
 		f.input("start", "Not before", "text", "Such as 2026-12-24 18:00. Empty: at once."),
 		f.input("end", "Not after", "text", "Empty: no end."),
-		f.input("max_runs", "Runs at most", "number", "0: no limit."),
-		f.input("jitter", "Spread over", "text", "Starts come up to this much later, the same way each time. Such as 5m; 0s: on time."),
+		f.input("max_runs", "Maximum runs", "number", "Empty: no limit."),
+		f.input("jitter", "Jitter", "text", "Starts come up to this much later, the same way each time. Such as 5m; 0s: on time."),
 	}
 }
 
@@ -318,16 +326,16 @@ func (f *scheduleForm) Policy() []field {
 		known += " There are: " + short(300, strings.Join(f.calendars, ", ")) + "."
 	}
 	return []field{
-		f.input("overlap", "While the run before goes on", "", "skip: the new one is skipped. buffer_one and buffer_all: it waits. cancel_other and terminate_other: it takes the place of the other. allow: both run.").
+		f.input("overlap", "If the previous run is still going", "", "skip: skip the new run. buffer_one, buffer_all: it waits. cancel_other, terminate_other: it replaces the previous run. allow: run both.").
 			Among("skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"),
-		f.input("buffer_max", "Runs that wait at most", "number", "With buffer_all."),
-		f.input("catchup", "Missed runs", "", "When nothing was there to start them: none, the latest, or all are made up for.").Among("none", "latest", "all"),
-		f.input("catchup_window", "Missed no longer ago than", "text", "Such as 1h."),
-		f.input("catchup_max", "Made up for at once at most", "number", "With all."),
+		f.input("buffer_max", "Maximum waiting runs", "number", "With buffer_all."),
+		f.input("catchup", "Missed runs", "", "Runs that no node could start in time. none: not made up; latest: only the latest; all: each of them.").Among("none", "latest", "all"),
+		f.input("catchup_window", "Catch-up window", "text", "How long ago a missed run may be, such as 1h."),
+		f.input("catchup_max", "Maximum catch-up runs", "number", "With all."),
 		f.input("blackout", "Stays out of calendars", "text", known), f.input("within", "Only within calendars", "text", known),
 		f.input("on_blackout", "When a calendar says no", "", "skip: the run is skipped. next_open: it moves to when it may.").Among("", "skip", "next_open"),
-		f.input("dst_gap", "Time that a clock change removes", "", "").Among("run_after", "skip"),
-		f.input("dst_fold", "Time that a clock change repeats", "", "").Among("first", "second", "both"),
+		f.input("dst_gap", "Clock skips this time (spring)", "", "").Among("run_after", "skip"),
+		f.input("dst_fold", "Clock repeats this time (autumn)", "", "").Among("first", "second", "both"),
 	}
 }
 

@@ -113,7 +113,7 @@ func resultCell(r belfry.StripResult) cell {
 		c.Title += fmt.Sprintf(", %s times", countText(r.Missed))
 	}
 	if at := r.Nominal; !at.IsZero() {
-		c.Title += ", planned for " + at.UTC().Format("2 Jan 15:04:05 UTC")
+		c.Title += ", scheduled for " + at.UTC().Format("2 Jan 15:04:05 UTC")
 	} else if !r.At.IsZero() {
 		c.Title += ", " + r.At.UTC().Format("2 Jan 15:04:05 UTC")
 	}
@@ -139,23 +139,23 @@ func ruleWords(s belfry.Schedule) []string {
 
 // reasonTexts say why something did not run.
 var reasonTexts = map[belfry.Reason]string{
-	belfry.ReasonOverlap:       "the run before had not ended",
-	belfry.ReasonBufferFull:    "as many runs were waiting as may",
-	belfry.ReasonCatchupNone:   "missed, and missed runs are not made up for",
-	belfry.ReasonCatchupLatest: "missed, and only the latest is made up for",
-	belfry.ReasonCatchupWindow: "missed too long ago to be made up for",
-	belfry.ReasonCatchupMax:    "missed, with more others than are made up for at once",
+	belfry.ReasonOverlap:       "the previous run was still going",
+	belfry.ReasonBufferFull:    "the buffer was full",
+	belfry.ReasonCatchupNone:   "missed, and missed runs are not made up",
+	belfry.ReasonCatchupLatest: "missed, and only the latest is made up",
+	belfry.ReasonCatchupWindow: "missed too long ago to be made up",
+	belfry.ReasonCatchupMax:    "missed, and the limit of made-up runs was reached",
 	belfry.ReasonBlackout:      "a calendar kept it out",
-	belfry.ReasonMaxRuns:       "it had run as often as it may",
+	belfry.ReasonMaxRuns:       "maximum runs reached",
 	belfry.ReasonPaused:        "the schedule was paused",
 	belfry.ReasonEdited:        "the times of the schedule were edited",
 	belfry.ReasonDeleted:       "the schedule or its task was deleted",
-	belfry.ReasonCanceled:      "somebody canceled it",
+	belfry.ReasonCanceled:      "canceled by hand",
 	belfry.ReasonReplaced:      "a later run took its place",
-	belfry.ReasonSpent:         "every attempt was used up",
-	belfry.ReasonNoRetry:       "it asked not to be tried again",
+	belfry.ReasonSpent:         "out of retries",
+	belfry.ReasonNoRetry:       "the job asked for no retry",
 	belfry.ReasonLost:          "its worker was lost",
-	belfry.ReasonSnoozes:       "it was put off too often",
+	belfry.ReasonSnoozes:       "snoozed too often",
 }
 
 func reasonText(r belfry.Reason) string {

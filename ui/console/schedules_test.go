@@ -15,7 +15,7 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 	s := filledSite(t)
 	b := s.at("/schedules/hourly")
 	opens(b, "pause")
-	b.Shows("Pause schedule hourly?", "jobs of it that wait are withdrawn", "As a command")
+	b.Shows("Pause schedule hourly?", "Waiting jobs are canceled", "As a command")
 	picture(b, "schedule-pause")
 	b.Axe()
 	b.Type("#f-reason", "the <b>disk</b> is full")
@@ -24,10 +24,10 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 	b.Shows("hourly", "Paused by token:", "the <b>disk</b> is full")
 	b.Visit(s.url + "/schedules/hourly")
 	opens(b, "resume")
-	b.Shows("Make up for the runs of the pause", "the latest is made up for")
+	b.Shows("Catch up on missed runs", "the latest is made up for")
 	b.Axe()
 	b.Click("#f-catch_up")
-	s.sends(b, "#resume button.main", "goes on, and makes up for its pause", "active")
+	s.sends(b, "#resume button.main", "is resumed, and catches up", "active")
 	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.State != belfry.ScheduleActive {
 		t.Errorf("%+v", sc)
 	}
@@ -119,7 +119,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	put(b, "#f-input", `{"a": 1}`)
 	b.Until(`document.getElementById('preview').innerText.includes('Not in the times of calendar nights')`)
 	picture(b, "schedule-new")
-	s.sends(b, "button.main[value=save]", "Schedule weekly is made.", "30 2 * * MON + every 1h30m", "both run", "nights")
+	s.sends(b, "button.main[value=save]", "Created schedule weekly.", "30 2 * * MON + every 1h30m", "both run", "nights")
 	sc := must(s.Schedule(t.Context(), "", "weekly"))(s)
 	if len(sc.Rules) != 2 || sc.Zone != "Europe/Sofia" || sc.Overlap != belfry.OverlapAllow || len(sc.Blackout) != 1 ||
 		!sc.Start.Equal(time.Date(2026, 12, 31, 22, 0, 0, 0, time.UTC)) || len(sc.Input) == 0 {
@@ -156,7 +156,7 @@ func TestEditShowsWhatChanges(t *testing.T) {
 	b.Visit(s.url + "/schedules/hourly/edit")
 	put(b, "#f-overlap", "buffer_one")
 	b.Follow("button.main[value=review]")
-	b.Shows("Its times stay as they are", "one waits, others are skipped")
+	b.Shows("Its times stay as they are", "one run waits, others are skipped")
 }
 
 // An edit keeps what its form cannot show: the fields of an rrule, fractions
@@ -227,14 +227,14 @@ func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
 		<-look.C
 	}
 	b.Visit(s.url + "/schedules/pulse")
-	b.Shows("enqueued", "ready", "the run before had not ended")
+	b.Shows("enqueued", "ready", "the previous run was still going")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	must(s.PauseSchedule(ctx, "", "pulse", "enough"))(s)
 	b.Until(`document.getElementById('schedule').innerText.includes('enough')`)
 	must(s.TriggerSchedule(ctx, "", "pulse", nil))(s)
 	s.failNext("hello", "the disk is full")
 	b.Visit(s.url + "/schedules/pulse?decision=skipped")
-	b.Shows("Past year", "1 failed", "of which 1 failed", "Last", "failed", "the run before had not ended")
+	b.Shows("Past year", "1 failed", "of which 1 failed", "Last", "failed", "the previous run was still going")
 	var said string
 	b.Eval(`document.querySelector('.strip').getAttribute('aria-label')`, &said)
 	if !strings.Contains(said, "skipped") || !strings.Contains(said, "1 bad") {

@@ -53,7 +53,7 @@ func setSecret(p *page) error {
 	if err != nil {
 		return secretsData{Err: err, name: name}.show(p)
 	}
-	return p.done(p.Link("settings", "secrets"), "Secret %s is kept. Programs get it from their next start on.", k.Name)
+	return p.done(p.Link("settings", "secrets"), "Saved secret %s. Programs get it from their next start on.", k.Name)
 }
 
 func deleteSecret(p *page) error {
@@ -61,7 +61,7 @@ func deleteSecret(p *page) error {
 	if err := p.api.DeleteSecret(p.r.Context(), p.Namespace, name); err != nil {
 		return err
 	}
-	return p.done(p.Link("settings", "secrets"), "Secret %s is forgotten.", name)
+	return p.done(p.Link("settings", "secrets"), "Secret %s is deleted.", name)
 }
 
 // Fields are those of a secret that is set.
@@ -87,8 +87,8 @@ func (p *page) SetSecretCommand(d secretsData) command {
 func (p *page) DeleteSecret(i int, k belfry.KeptSecret) confirm {
 	cmd := p.Command("DELETE", p.apiPath("/v1/secrets/"+url.PathEscape(k.Name)), "", "secret", "delete", k.Name)
 	return confirm{
-		ID: "delete-" + numberText(i), Button: "Forget", Danger: true, Title: "Forget the secret " + k.Name + "?",
-		Text:   "It is refused while a task uses it. Nobody can bring its value back.",
+		ID: "delete-" + numberText(i), Button: "Delete", Danger: true, Title: "Delete secret " + k.Name + "?",
+		Text:   "A secret that a task uses is not deleted. Its value cannot be restored.",
 		Action: p.LinkIn(k.Namespace, "settings", "secrets", k.Name, "delete"), Cmd: &cmd,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -234,7 +235,11 @@ func localPath(text string) string {
 }
 
 func (p *page) signInPage(d signInData) {
-	d.TokenFile = p.c.opt.TokenFile()
+	if d.TokenFile = p.c.opt.TokenFile(); d.TokenFile != "" {
+		if whole, err := filepath.Abs(d.TokenFile); err == nil {
+			d.TokenFile = whole
+		}
+	}
 	p.Data = d
 	p.render("sign-in")
 }

@@ -53,7 +53,7 @@ func TestSecretIsSetAndForgotten(t *testing.T) {
 	picture(b, "secret-set")
 	b.Layout()
 	opens(b, "delete-0")
-	s.sends(b, "#delete-0 button.danger", "Secret db is forgotten.", "No secret is kept.")
+	s.sends(b, "#delete-0 button.danger", "Secret db is forgotten.", "There is no secret yet.")
 
 	b.Type("#f-name", "no good name")
 	b.Type("#f-value", "hush-hush")

@@ -73,7 +73,7 @@ func statusPageGroups(isNew bool, sections int) []inputGroup {
 	about := inputGroup{Inputs: []input{
 		{Path: "title", Label: "Title", Hint: "Default: the name."},
 		{Path: "description", Label: "Description", Kind: asArea},
-		{Path: "off", Label: "Off", Kind: asCheck, Hint: "Nobody sees it."},
+		{Path: "off", Label: "Disabled", Kind: asCheck, Hint: "The page is not public."},
 	}}
 	if isNew {
 		about.Inputs = append([]input{{Path: "name", Label: "Name", Need: true, Hint: "Part of its address: /status/NAME"}}, about.Inputs...)

@@ -279,7 +279,7 @@ func createTask(p *page) error {
 			t.Namespace = p.Namespace
 		}
 		if t, err = p.api.CreateTask(p.r.Context(), t); err == nil {
-			return p.done(p.LinkIn(t.Namespace, "tasks", t.Name), "Task %s is there.", t.Name)
+			return p.done(p.LinkIn(t.Namespace, "tasks", t.Name), "Created task %s.", t.Name)
 		}
 	}
 	f.Err = err
@@ -319,7 +319,7 @@ func deleteTask(p *page) error {
 func (p *page) DeleteTask(t belfry.Task) confirm {
 	cmd := p.Command("DELETE", p.apiPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "delete", t.Name)
 	return confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete task " + t.Name + "?", Do: "Delete the task",
-		Text:   "Its jobs that wait are withdrawn. What its jobs did stays until retention ends. A task that a schedule uses is not deleted.",
+		Text:   "Waiting jobs are canceled. What its jobs did stays until retention ends. A task that a schedule uses is not deleted.",
 		Action: p.Link("tasks", t.Name, "delete"), Cmd: &cmd}
 }
 

@@ -38,7 +38,7 @@ type tokensData struct {
 }
 
 // tokenLives are how long a new token may be valid.
-var tokenLives = []string{"90d", "1d", "7d", "30d", "365d", "for ever"}
+var tokenLives = []string{"90d", "1d", "7d", "30d", "365d", "forever"}
 
 func tokenList(p *page) error {
 	d := tokensData{asked: belfry.Token{Namespace: p.Namespace, Scopes: []belfry.Scope{belfry.ScopeRead}}, life: tokenLives[0]}
@@ -121,7 +121,7 @@ type scopeChoice struct {
 // Scopes are the rights to choose from.
 func (d tokensData) Scopes() []scopeChoice {
 	var all []scopeChoice
-	for i, words := range []string{"see everything but secrets", "trigger, enqueue, pause, cancel and redrive too", "create, edit and delete too, and make tokens", "run jobs: for workers"} {
+	for i, words := range []string{"see everything but secrets", "trigger, enqueue, pause, cancel and retry too", "create, edit and delete too, and create tokens", "run jobs: for workers"} {
 		s := belfry.Scopes[i]
 		all = append(all, scopeChoice{s, words, slices.Contains(d.asked.Scopes, s)})
 	}

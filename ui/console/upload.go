@@ -128,7 +128,7 @@ func saveProgram(p *page) error {
 		f.Err = err
 		return f.show(p)
 	}
-	return p.done(p.Link("programs", t.Name), "Program %s is there, as %s.", t.Name, t.Program.SHA256[:12])
+	return p.done(p.Link("programs", t.Name), "Saved program %s, as %s.", t.Name, t.Program.SHA256[:12])
 }
 
 // task is what the form describes: of a saved one the bytes alone change.

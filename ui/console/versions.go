@@ -124,7 +124,7 @@ func versionDiff(p *page) error {
 func (p *page) DiffViews(d versionsData) []tab {
 	return []tab{
 		newTab("Side by side", p.Here("view", ""), d.Side, ""),
-		newTab("One below the other", p.Here("view", "unified"), !d.Side, ""),
+		newTab("Unified", p.Here("view", "unified"), !d.Side, ""),
 	}
 }
 
@@ -145,7 +145,7 @@ func (p *page) accept(v belfry.MonitorView, version belfry.PageVersion) *confirm
 	cmd := p.Command("POST", p.apiPath("/v1/monitors/"+url.PathEscape(v.Name)+"/versions/"+seq+"/accept"), "", "monitor", "accept", v.Name, seq)
 	return &confirm{
 		ID: "accept-" + seq, Button: "Accept as baseline", Title: "Accept version " + seq + "?",
-		Text:   "What the page is like from now on is compared with this version.",
+		Text:   "Later versions of the page are compared with this one.",
 		Action: p.Link("monitors", v.Name, "versions", version.Seq, "accept"), Do: "Accept", Cmd: &cmd,
 	}
 }
@@ -246,5 +246,5 @@ func (d PageDiff) Sum() string {
 	if d.Added+d.Removed == 0 {
 		return "The texts are the same."
 	}
-	return plural(d.Added, "line came", "lines came") + ", " + plural(d.Removed, "line went", "lines went") + "."
+	return "+" + numberText(d.Added) + " −" + numberText(d.Removed) + " lines"
 }

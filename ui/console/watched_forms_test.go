@@ -83,7 +83,7 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	s.sends(b, "button[value=try]", "Section 2")
 	b.Type("#f-sections-1-title", "Back")
 	b.Type("#f-sections-1-tags", "core")
-	s.sends(b, "button[value=save]", "Status page shop is saved", "Look at it as everyone does", "Section 3")
+	s.sends(b, "button[value=save]", "Status page shop is saved", "View public page", "Section 3")
 	page := must(s.StatusPage(t.Context(), "default", "shop"))(s)
 	if len(page.Sections) != 2 || strings.Join(page.Sections[0].Monitors, " ") != "shop api" || page.Sections[1].Tags[0] != "core" {
 		t.Errorf("%+v", page)
@@ -93,7 +93,7 @@ func TestStatusPageIsMadeEditedAndDeleted(t *testing.T) {
 	}
 	b.Click("#f-off")
 	b.Follow("button[value=save]")
-	b.Shows("It is off: nobody sees it.")
+	b.Shows("Disabled: the page is not public.")
 	if status, body := s.visitor(s.admin).post("/status-pages/-new", "do", "save", "name", "shop", "sections[0].title", ""); status != http.StatusConflict || !strings.Contains(body, "is taken") {
 		t.Errorf("a taken name: %d", status)
 	}
@@ -187,7 +187,7 @@ func TestWindowOfMaintenance(t *testing.T) {
 	b.Type("#f-at", "02:30")
 	s.refused(b, "button[value=try]", http.StatusUnprocessableEntity, "how long does it last")
 	b.Type("#f-lasts", "2h")
-	s.sends(b, "button[value=try]", "When it holds", "02:30:00 Europe/Sofia")
+	s.sends(b, "button[value=try]", "Active times", "02:30:00 Europe/Sofia")
 	picture(b, "window-tried")
 	s.sends(b, "button[value=save]", "Window backup is saved")
 	if w := must(s.Window(t.Context(), "default", "backup"))(s); len(w.Rules) != 1 || w.Rules[0].Cron != "30 2 * * SUN" || w.Zone != "Europe/Sofia" || w.Lasts.D() != 2*time.Hour {

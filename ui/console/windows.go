@@ -132,7 +132,7 @@ func windowGroups(isNew bool) []inputGroup {
 		{Path: "description", Label: "Description"},
 		{Path: "monitors", Label: "Monitors", Kind: asWords, Hint: "By name. Empty, with tags: all."},
 		{Path: "tags", Label: "and tags", Kind: asWords, Hint: "All monitors that have one of them."},
-		{Path: "off", Label: "Off", Kind: asCheck, Hint: "It does not hold."},
+		{Path: "off", Label: "Disabled", Kind: asCheck},
 	}}
 	if isNew {
 		about.Inputs = append([]input{{Path: "name", Label: "Name", Need: true}}, about.Inputs...)
@@ -140,19 +140,19 @@ func windowGroups(isNew bool) []inputGroup {
 	return []inputGroup{
 		about,
 		{Title: "When", Inputs: []input{
-			{Path: "when", Label: "It comes", Kind: asChoice, Options: []string{windowOnce, windowWeekly, windowRules}},
+			{Path: "when", Label: "Repeats", Kind: asChoice, Options: []string{windowOnce, windowWeekly, windowRules}},
 			{Path: "zone", Label: "Zone", Hint: "Of all times here, such as Europe/Sofia. Default: UTC."},
 		}},
-		{Title: "If it comes once", Inputs: []input{
+		{Title: "One-off", Inputs: []input{
 			{Path: "from", Label: "From", Kind: asTime}, {Path: "to", Label: "To", Kind: asTime},
 		}},
-		{Title: "If it comes each week", Inputs: []input{
+		{Title: "Weekly", Inputs: []input{
 			{Path: "days", Label: "Days", Kind: asSet, Options: weekdays}, {Path: "at", Label: "At", Hint: "Such as 22:00."},
 		}},
-		{Title: "If it comes by rules", Inputs: []input{
-			{Path: "rules", Label: "It begins", Kind: asRules, Hint: "Cron or RRULE, one a line, such as 0 22 1 * *."},
+		{Title: "By rules", Inputs: []input{
+			{Path: "rules", Label: "Starts", Kind: asRules, Hint: "Cron or RRULE, one a line, such as 0 22 1 * *."},
 		}},
-		{Title: "If it comes again", Inputs: []input{{Path: "lasts", Label: "It lasts", Kind: asDuration, Hint: "Such as 2h, each time."}}},
+		{Title: "Duration of each", Inputs: []input{{Path: "lasts", Label: "Duration", Kind: asDuration, Hint: "Such as 2h, each time."}}},
 	}
 }
 
@@ -166,14 +166,14 @@ type windowData struct {
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
 	d := windowData{Name: name, Zone: values.Get("zone"), form: form{
-		edit: edit{Version: values.Get("version")}, Title: "New window of maintenance", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
+		edit: edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
 		Groups: fill(windowGroups(name == ""), values, err), Try: "Show when",
 		Command: p.Command("PUT", p.apiPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
 	if name != "" {
 		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
 		cmd := p.Command("DELETE", p.apiPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
-		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: "What fails then is told, and counts. What happened within it until now stays as it is.",
+		d.Delete = &confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: "Failures send alerts again, and count. What happened within it until now stays as it is.",
 			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}
 	}
 	return d

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,12 +30,16 @@ const workerJobs = 20
 type workersData struct {
 	Workers []belfry.WorkerState
 	Ended   bool // they are shown too
+	Slots   map[string]int
 }
 
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
-	var err error
-	if d.Workers, err = p.api.Workers(p.r.Context(), d.Ended); err != nil {
+	err := p.together(
+		get(&d.Workers, func() ([]belfry.WorkerState, error) { return p.api.Workers(p.r.Context(), d.Ended) }),
+		get(&d.Slots, p.queueSlots),
+	)
+	if err != nil {
 		return err
 	}
 	return p.show("workers", d)
@@ -44,6 +49,17 @@ type workerData struct {
 	belfry.WorkerState
 	Holds belfry.Page[belfry.Job]
 	Ran   belfry.Page[belfry.Job]
+	Slots map[string]int
+}
+
+// queueSlots are the slots that each queue has on a worker that says nothing else.
+func (p *page) queueSlots() (map[string]int, error) {
+	all, err := p.api.Queues(p.r.Context())
+	slots := map[string]int{}
+	for _, q := range all {
+		slots[q.Name] = q.Concurrency
+	}
+	return slots, err
 }
 
 func workerPage(p *page) error {
@@ -57,6 +73,7 @@ func workerPage(p *page) error {
 	}
 	err := p.together(
 		get(&all, func() ([]belfry.WorkerState, error) { return p.api.Workers(ctx, true) }),
+		get(&d.Slots, p.queueSlots),
 		get(&d.Holds, jobs(belfry.JobRunning)),
 		get(&d.Ran, jobs(belfry.JobSucceeded, belfry.JobFailed, belfry.JobCanceled)),
 	)
@@ -97,17 +114,18 @@ func (p *page) Twin(all []belfry.WorkerState, w belfry.WorkerState) string {
 	return "…" + w.Session[max(0, len(w.Session)-8):]
 }
 
-// WorkerSlots are a worker's queues with its slots in each.
-func (p *page) WorkerSlots(w belfry.WorkerState) string {
+// WorkerSlots are a worker's queues with its slots in each: its own, or those
+// that the queue has.
+func (p *page) WorkerSlots(w belfry.WorkerState, usual map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
-		slots := "as the queue says"
-		if n := w.Queues[name]; n > 0 {
-			slots = numberText(n)
+		text := name
+		if n := cmp.Or(w.Queues[name], usual[name]); n > 0 {
+			text += " " + numberText(n)
 		}
-		parts = append(parts, name+" "+slots)
+		parts = append(parts, text)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, " · ")
 }
 
 // WorkerMachine is what it runs on.

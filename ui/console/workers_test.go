@@ -32,7 +32,7 @@ func TestWorkerShowsWhatItHolds(t *testing.T) {
 	session, ref := s.hold("later")
 	b := s.tab(s.admin)
 	b.Visit(s.url + "/workers/" + session)
-	b.Shows("What it holds", "later", numberText(ref.JobID), "running")
+	b.Shows("Running jobs", "later", numberText(ref.JobID), "running")
 	b.Layout()
 	b.Axe()
 	b.Quiet(s.url)
