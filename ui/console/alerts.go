@@ -152,7 +152,7 @@ func alertRuleGroups(isNew bool, channels []string) []inputGroup {
 			{Path: "tags", Label: "Only with a tag of", Kind: asWords},
 		}},
 		{Title: "How often", Inputs: []input{
-			{Path: "group", Label: "Wait for more", Kind: asDuration, Hint: "So that many are told at once. Default: 30s; negative: not at all. What is over is told at once."},
+			{Path: "group", Label: "Wait for more", Kind: asDuration, Hint: "Groups alerts that come together. Default: 30s; negative: not at all. Recoveries are sent at once."},
 			{Path: "remind", Label: "Remind after", Kind: asDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
 			{Path: "remind_max", Label: "Maximum reminders", Kind: asNumber, Hint: "Default: 10."},
 			{Path: "quiet", Label: "Quiet within calendars", Kind: asWords, Hint: "No alert is sent then. What still holds afterwards is sent at the end."},

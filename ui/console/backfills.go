@@ -209,7 +209,7 @@ func (p *page) CancelBackfill(b belfry.Backfill) confirm {
 	id := strconv.FormatInt(b.ID, 10)
 	cmd := p.Command("POST", p.V1("backfills", b.ID, "cancel"), "", "backfill", "cancel", id)
 	return confirm{ID: "cancel-" + id, Button: "Cancel", Do: "Cancel the backfill", Danger: true, Title: "Cancel backfill " + id + "?",
-		Text: "It makes no more jobs, and cannot be taken up again. Jobs that it made stay.", Action: p.Link("schedules", b.Schedule, "backfills", b.ID, "cancel"), Cmd: &cmd}
+		Text: "It creates no more jobs and cannot be resumed. Jobs that it created stay.", Action: p.Link("schedules", b.Schedule, "backfills", b.ID, "cancel"), Cmd: &cmd}
 }
 
 // BackfillBar is how far a backfill is.

@@ -378,11 +378,11 @@ func (p *page) SkipMember(d cycleData, s cycleStep) confirm {
 func (p *page) ResetTiming(d cycleData, member string) confirm {
 	name := d.Task.Name
 	body, cli := `{}`, []string{"cycle", "reset-timing", name, "--all"}
-	c := confirm{ID: "reset", Button: "Make all due", Title: "Forget when the members of " + name + " last succeeded?", Hidden: map[string]string{"member": member}}
+	c := confirm{ID: "reset", Button: "Reset all timing", Title: "Reset the timing of all members of " + name + "?", Hidden: map[string]string{"member": member}}
 	if member != "" {
 		raw, _ := json.Marshal(map[string][]string{"members": {member}}) // plain words
 		body, cli = string(raw), []string{"cycle", "reset-timing", name, member}
-		c.ID, c.Button, c.Title = "reset-"+member, "Make due", "Forget when "+member+" last succeeded?"
+		c.ID, c.Button, c.Title = "reset-"+member, "Reset timing", "Reset the timing of "+member+"?"
 	}
 	cmd := p.Command("POST", p.apiPath(cyclePath(name, "/reset-timing")), body, cli...)
 	c.Text, c.Action, c.Cmd = "The next run does not leave it out, however short ago it ran. It is forgotten for every cycle that has it.", p.Link("cycles", name, "reset"), &cmd

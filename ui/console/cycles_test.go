@@ -66,7 +66,7 @@ func TestCycleMoves(t *testing.T) {
 	must(s.CreateTask(t.Context(), belfry.Task{Name: "second", Kind: belfry.KindFunc}))(s)
 	must(s.CreateTask(t.Context(), belfry.Task{Name: "two", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}, {Task: "second", Every: belfry.Duration(time.Hour)}}}}))(s)
 	b := s.at("/cycles/two")
-	b.Shows("Not run yet", "No run has ended yet.", "by hand alone")
+	b.Shows("Not run yet", "No run has ended yet.", "only by hand")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 
 	opens(b, "run")
@@ -149,7 +149,7 @@ func TestCycleIsMadeAndEdited(t *testing.T) {
 	says(b, ".command", "--member fetch,every=6h --member mail")
 	b.Follow("#add")
 	b.Type("#f-cycle-members-2-task", "report")
-	s.sends(b, "button.main", "Created cycle weekly.", "Not run yet", "by hand alone")
+	s.sends(b, "button.main", "Created cycle weekly.", "Not run yet", "only by hand")
 	want := []belfry.Member{{Task: "fetch", Every: belfry.Duration(6 * time.Hour)}, {Task: "mail"}, {Task: "report"}}
 	members := must(s.Task(t.Context(), "default", "weekly"))(s).Cycle.Members
 	if len(members) != len(want) {

@@ -379,7 +379,7 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 
 	b := s.at("/audit?noun=task&name=hello")
 	b.Click("tbody details summary")
-	b.Shows("update task hello", "1 line went, 2 came", "−", `"timeout": "10m"`, `"timeout": "5m"`, "says <hello>")
+	b.Shows("update task hello", "+2 −1 lines", "−", `"timeout": "10m"`, `"timeout": "5m"`, "says <hello>")
 	look(b, s, "audit-diff")
 	b.Visit(s.url + "/audit")
 	b.Type("#f-actor", "token:ada")

@@ -196,7 +196,7 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 	put(b, "#f-to", "2026-03-29 05:00")
 	put(b, "#f-only_missing", "false")
 	put(b, "#f-note", "the outage")
-	s.sends(b, "form[method=get] button.main", "It would make 5 jobs", "5 times lie there", "EEST")
+	s.sends(b, "form[method=get] button.main", "Would create 5 jobs", "5 times lie there", "EEST")
 	picture(b, "schedule-backfill")
 	b.Layout()
 	b.Axe()

@@ -270,7 +270,7 @@ func (p *page) trySignIn(secret string) error {
 	}
 	if !p.Can("read") {
 		return belfry.Errorf(belfry.Forbidden, "the token %q may not read", p.Token.Name).
-			WithHint("make one with the scope read, operate or admin")
+			WithHint("create one with the scope read, operate or admin")
 	}
 	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
 }
