@@ -97,7 +97,7 @@ func TestCourse(t *testing.T) {
 		"canceled before it began": {job: belfry.Job{State: belfry.JobCanceled, CreatedAt: at(0), DueAt: at(59), FinishedAt: at(20)},
 			legs: "Waits for a worker: 20 s", points: "Due; Claimed -; Finished"},
 		"made late": {job: belfry.Job{State: belfry.JobReady, CreatedAt: at(30), DueAt: at(0), Nominal: at(0)},
-			legs: "Waits for a worker: 30 s", points: "Due made 30 s later; Claimed -; Finished -"},
+			legs: "Waits for a worker: 30 s", points: "Due created 30 s later; Claimed -; Finished -"},
 	} {
 		c := newCourse(tt.job, tt.attempts, at(60))
 		var legs, points []string

@@ -100,7 +100,7 @@ func points(j belfry.Job, attempts []belfry.Attempt, now time.Time) []point {
 	if late := j.CreatedAt.Sub(j.DueAt); late > 0 {
 		ready = j.CreatedAt
 		if late >= time.Second {
-			due.Took = "made " + spanText(late) + " later"
+			due.Took = "created " + spanText(late) + " later"
 		}
 	}
 	after := func(from, to time.Time, what string) string {

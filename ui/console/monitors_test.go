@@ -143,7 +143,7 @@ func TestMonitorIsMadeAndEdited(t *testing.T) {
 	put(b, "#f-check-http-url", "https://example.com/x")
 	b.Click("details.drawer summary")
 	b.Type("#f-check-http-auth-bearer", "t0p")
-	s.sends(b, "button[value=save]", "Monitor site is there")
+	s.sends(b, "button[value=save]", "Created monitor site")
 	v := must(s.Monitor(t.Context(), "default", "site"))(s)
 	if v.Check.HTTP.URL != "https://example.com/x" || len(v.Check.Conditions) != 1 || v.Every.D() != time.Minute {
 		t.Errorf("%+v", v.Monitor)
@@ -189,7 +189,7 @@ func TestEveryKindOfMonitorHasAForm(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			status, body := v.post("/monitors/-new?kind="+kind, append([]string{"do", "save", "name", "a-" + kind, "every", "5m"}, fields...)...)
-			if status != http.StatusOK || !strings.Contains(body, "is there") {
+			if status != http.StatusOK || !strings.Contains(body, "Created monitor") {
 				t.Fatalf("%d %s", status, body)
 			}
 			made, err := s.Monitor(context.Background(), "default", "a-"+kind)
@@ -222,7 +222,7 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", target.URL)
 	b.Type("#f-check-conditions", "status == 204\nbody contains \"EUR\"")
-	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "condition failed", "Nothing was kept")
+	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "condition failed", "Nothing is stored")
 	picture(b, "monitor-tried")
 	b.Axe()
 	if name := value(b, "#f-name"); name != "site" {
@@ -232,7 +232,7 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	b.Type("#f-check-page-url", target.URL)
 	b.Type("#f-check-page-css", ".price")
 	b.Type("#f-name", "prices")
-	s.sends(b, "button[value=try]", "2 elements are found.", "The first of them", "12 EUR", "What is compared")
+	s.sends(b, "button[value=try]", "2 elements are found.", "The first of them", "12 EUR", "Compared text")
 	picture(b, "monitor-tried-page")
 	b.Visit(s.url + "/monitors/-new")
 	b.Type("#f-name", "site")

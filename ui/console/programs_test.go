@@ -56,7 +56,7 @@ func TestProgramIsDroppedAndRuns(t *testing.T) {
 	picture(b, "upload-chosen")
 	b.Layout()
 	b.Axe()
-	s.sends(b, "button.main", "Program my-report is there", "posted", digest(first), "arm64", "It has not run yet.")
+	s.sends(b, "button.main", "Saved program my-report", "posted", digest(first), "arm64", "It has not run yet.")
 	g := must(s.Task(t.Context(), "default", "my-report"))(s).Program
 	if g.SHA256 != digest(first) || g.Size != int64(len(first)) || g.Arch != "arm64" {
 		t.Errorf("%+v", g)
@@ -178,7 +178,7 @@ func TestProgramGoesToABucketElsewhere(t *testing.T) {
 	allowed.Store(s.url)
 	b.Beside = address
 	b.Events = nil
-	s.sends(b, "button.main", "Program far is there", "posted", digest(program))
+	s.sends(b, "button.main", "Saved program far", "posted", digest(program))
 
 	// Pages that upload may send there, and no other.
 	v := s.visitor(s.admin)

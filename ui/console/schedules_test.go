@@ -24,7 +24,7 @@ func TestScheduleIsPausedAndResumed(t *testing.T) {
 	b.Shows("hourly", "Paused by token:", "the <b>disk</b> is full")
 	b.Visit(s.url + "/schedules/hourly")
 	opens(b, "resume")
-	b.Shows("Catch up on missed runs", "the latest is made up for")
+	b.Shows("Catch up on missed runs", "only the latest is made up")
 	b.Axe()
 	b.Click("#f-catch_up")
 	s.sends(b, "#resume button.main", "is resumed, and catches up", "active")
@@ -76,7 +76,7 @@ func TestScheduleIsTriggeredWithOtherInput(t *testing.T) {
 	picture(b, "schedule-trigger-fault")
 	b.Axe()
 	put(b, "#f-input", `{"day": 1}`)
-	s.sends(b, "button.main", "Schedule hourly made job", "by hand", "ready")
+	s.sends(b, "button.main", "Schedule hourly created job", "by hand", "ready")
 	jobs := must(s.Jobs(t.Context(), belfry.JobFilter{Schedule: "hourly"}))(s)
 	if len(jobs.Items) != 1 || string(jobs.Items[0].Input) != `{"day": 1}` && string(jobs.Items[0].Input) != `{"day":1}` {
 		t.Errorf("%+v", jobs.Items)

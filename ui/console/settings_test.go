@@ -18,7 +18,7 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 	b.Visit(s.url + "/settings/tokens")
 	b.Type("#f-name", "ci")
 	b.Click("input[value=operate]")
-	s.sends(b, "form[action='/settings/tokens'] button.main", "Token ci is made", "shown this once")
+	s.sends(b, "form[action='/settings/tokens'] button.main", "Token ci is created", "shown only once")
 	picture(b, "token-made")
 	b.Layout()
 	b.Axe()
@@ -46,14 +46,14 @@ func TestSecretIsSetAndForgotten(t *testing.T) {
 	b := s.at("/settings/secrets")
 	b.Type("#f-name", "db")
 	b.Type("#f-value", " hush-hush\n")
-	s.sends(b, "form[action='/settings/secrets'] button.main", "Secret db is kept.", "no task")
+	s.sends(b, "form[action='/settings/secrets'] button.main", "Saved secret db.", "no task")
 	if strings.Contains(b.Text("body"), "hush-hush") {
 		t.Error("the value is shown")
 	}
 	picture(b, "secret-set")
 	b.Layout()
 	opens(b, "delete-0")
-	s.sends(b, "#delete-0 button.danger", "Secret db is forgotten.", "There is no secret yet.")
+	s.sends(b, "#delete-0 button.danger", "Secret db is deleted.", "There is no secret yet.")
 
 	b.Type("#f-name", "no good name")
 	b.Type("#f-value", "hush-hush")
@@ -76,7 +76,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 	}
 	put(b, "#f-labels", "pool=build\ndisk=fast")
 	put(b, "#f-uses", "2")
-	s.sends(b, "form[action='/settings/join-tokens'] button.main", "Join token builders is made", "shown this once", "belfry worker --server "+s.url+" --join @join.token", "0 of 2", "disk=fast pool=build")
+	s.sends(b, "form[action='/settings/join-tokens'] button.main", "Join token builders is created", "shown only once", "belfry worker --server "+s.url+" --join @join.token", "0 of 2", "disk=fast pool=build")
 	picture(b, "join-token-made")
 	b.Layout()
 	b.Axe()
@@ -94,7 +94,7 @@ func TestJoinTokenIsShownOnceUsedAndRevoked(t *testing.T) {
 	opens(b, "revoke-"+id)
 	b.Shows("Revoke the join token builders?", "1 machine got by it stays good")
 	says(b, "#revoke-"+id, "belfry token join revoke "+id, "/v1/join-tokens/"+id)
-	s.sends(b, "#revoke-"+id+" button.danger", "nobody joins with it any more", "revoked")
+	s.sends(b, "#revoke-"+id+" button.danger", "no machine can join with it", "revoked")
 	if _, _, err := s.Join(t.Context(), secret, "machine-2"); belfry.CodeOf(err) != belfry.Unauthorized {
 		t.Errorf("a machine joins: %v", err)
 	}
