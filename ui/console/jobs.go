@@ -292,7 +292,7 @@ func jobTerms() []searchTerm {
 		{"session:0198…", "that this session of a worker runs or ran last"},
 		{"attempt>1", "with so many attempts begun; also >=, <, <= and :"},
 		{`error:"timed out"`, "whose last attempt said this"},
-		{"since:2h", "made in the last 2 hours; also 7d, today, 2026-03-02 or an instant"},
-		{"until:yesterday", "made before this"},
+		{"since:2h", "created in the last 2 hours; also 7d, today, 2026-03-02 or an instant"},
+		{"until:yesterday", "created before this"},
 	}
 }

@@ -250,7 +250,7 @@ func (d monitorData) padded(c chart) *chart {
 
 // OutcomeChart counts checks.
 func (d monitorData) OutcomeChart() *chart {
-	c := chart{Title: "Checks that failed, or could not be made", Kind: "stacked", Unit: "", X: "When", Series: []string{"failed", "not made"}}
+	c := chart{Title: "Failed checks, and checks that could not run", Kind: "stacked", Unit: "", X: "When", Series: []string{"failed", "not made"}}
 	var sum int64
 	for _, s := range d.Series {
 		fail, none := float64(s.Fail), float64(s.Error)
@@ -265,7 +265,7 @@ func (d monitorData) OutcomeChart() *chart {
 
 // PhasesChart is where the time of good checks went, on the mean.
 func (d monitorData) PhasesChart() *chart {
-	c := chart{Title: "Where the time went, on the mean", Kind: "stacked", Unit: "ms", X: "When", Series: phaseNames}
+	c := chart{Title: "Mean time by phase", Kind: "stacked", Unit: "ms", X: "When", Series: phaseNames}
 	step := d.Range.Span / chartPoints
 	type sum struct {
 		phases [5]belfry.Duration
