@@ -237,7 +237,7 @@ func (f *cycleForm) Common(i int) []field {
 	return []field{
 		newField(memberField(i, "task"), "Task", "text", r.Task, "", f.Err).From("tasks"),
 		newField(memberField(i, "every"), "At most every", "text", r.Every, "", f.Err),
-		newField(memberField(i, "on_failure"), "When it fails", "select", r.OnFailure, "", f.Err).Among("continue", "stop"),
+		newField(memberField(i, "on_failure"), "On failure", "select", r.OnFailure, "", f.Err).Among("continue", "stop"),
 	}
 }
 
