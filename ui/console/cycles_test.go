@@ -66,7 +66,7 @@ func TestCycleMoves(t *testing.T) {
 	must(s.CreateTask(t.Context(), belfry.Task{Name: "second", Kind: belfry.KindFunc}))(s)
 	must(s.CreateTask(t.Context(), belfry.Task{Name: "two", Cycle: &belfry.Cycle{Members: []belfry.Member{{Task: "first"}, {Task: "second", Every: belfry.Duration(time.Hour)}}}}))(s)
 	b := s.at("/cycles/two")
-	b.Shows("Not run yet", "No run has ended yet.", "only by hand")
+	b.Shows("Not run yet", "No finished runs yet.", "only by hand")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 
 	opens(b, "run")
