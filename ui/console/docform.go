@@ -44,6 +44,7 @@ const (
 	asSecret   inputKind = "secret"
 	asSecrets  inputKind = "secrets" // a map whose values are secrets
 	asRules    inputKind = "rules"   // cron or RRULE, one a line
+	asJSON     inputKind = "json"    // any value
 	asTime     inputKind = "time"    // in the zone of the field zone
 )
 
@@ -287,6 +288,11 @@ func (in input) value(form url.Values, zone *time.Location) (any, error) {
 			rules = append(rules, readRuleLine(line))
 		}
 		return rules, nil
+	case asJSON:
+		if fault := jsonFault(text); fault != "" {
+			return nil, errors.New("is not JSON: " + fault)
+		}
+		return json.RawMessage(text), nil
 	case asTime:
 		at, err := time.ParseInLocation(timeLayout, text, zone)
 		if err != nil {
@@ -352,7 +358,7 @@ type choice struct {
 
 func newFormField(in input, values url.Values, err error) formField {
 	kind := map[inputKind]string{
-		asArea: "area", asLines: "area", asPairs: "area", asSecrets: "area", asRules: "area", asCheck: "check", asChoice: "select", asSecret: "password", asTime: "datetime-local", asSet: "set",
+		asArea: "area", asLines: "area", asPairs: "area", asSecrets: "area", asRules: "area", asJSON: "area", asCheck: "check", asChoice: "select", asSecret: "password", asTime: "datetime-local", asSet: "set",
 	}[in.Kind]
 	if kind == "" {
 		kind = "text"

@@ -394,7 +394,7 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 
 func TestTaskIsMadeChangedAndDeleted(t *testing.T) {
 	s := newSite(t)
-	b := s.at("/tasks/-new")
+	b := s.at("/tasks/-new?kind=json")
 	b.Follow("form.card button.main")
 	b.Shows("Created task hello.", "echo hello", "None. It runs when a job is enqueued.")
 	b.Follow(`a[href$="/tasks/hello/edit"]`)

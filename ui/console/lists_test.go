@@ -67,3 +67,41 @@ func TestTimesAreNoStopsOfTheTabKey(t *testing.T) {
 		t.Errorf("%d times are", stops)
 	}
 }
+
+func TestTaskIsCreatedByForm(t *testing.T) {
+	s := newSite(t)
+	b := s.at("/tasks/-new")
+	b.Type("#f-name", "backup")
+	b.Type("#f-command-shell", "pg_dump main > /backup/main && echo done")
+	b.Type("#f-timeout", "5 parsecs")
+	s.refused(b, "button[value=save]", 422, "is not a length of time", "Correct the marked fields.")
+	picture(b, "task-new-fault")
+	b.Layout()
+	b.Axe()
+	put(b, "#f-timeout", "5m")
+	put(b, "#f-retry-max_attempts", "2")
+	s.sends(b, "button[value=save]", "Created task backup.", "pg_dump main > /backup/main && echo done")
+	task := must(s.Task(t.Context(), "default", "backup"))(s)
+	if task.Kind != belfry.KindCommand || task.Command.Shell != "pg_dump main > /backup/main && echo done" || task.Timeout.String() != "5m" || task.Retry.MaxAttempts != 2 {
+		t.Errorf("%+v", task)
+	}
+	v := s.visitor(s.admin)
+	for kind, fields := range map[string][]string{
+		"http": {"http.url", "https://example.com/hook", "http.method", "POST", "http.headers", "X-Key: 1", "input", `{"a": [1, 2]}`},
+		"func": {"description", "In Go", "tags", "one two", "retry.backoff", "fixed"},
+	} {
+		if status, body := v.post("/tasks/-new?kind="+kind, append([]string{"do", "save", "name", "a-" + kind}, fields...)...); status != 200 || !strings.Contains(body, "Created task a-"+kind) {
+			t.Fatalf("%s: %d %s", kind, status, body)
+		}
+	}
+	hook := must(s.Task(t.Context(), "default", "a-http"))(s)
+	if hook.HTTP == nil || hook.HTTP.Method != "POST" || hook.HTTP.Headers["X-Key"] != "1" || string(hook.Input) != `{"a":[1,2]}` {
+		t.Errorf("%+v %s", hook.HTTP, hook.Input)
+	}
+	if f := must(s.Task(t.Context(), "default", "a-func"))(s); f.Kind != belfry.KindFunc || len(f.Tags) != 2 || f.Retry.Backoff != belfry.BackoffFixed {
+		t.Errorf("%+v", f)
+	}
+	if status, body := v.post("/tasks/-new?kind=func", "do", "save", "name", "b", "input", "{"); status != 422 || strings.Count(body, "is not JSON") != 1 {
+		t.Errorf("%d %s", status, body)
+	}
+}

@@ -24,7 +24,7 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 		{path: "/schedules/-new", save: "button.main[value=save]", says: "Created schedule twice.",
 			before: func(b *browser.Tab) { put(b, "#rule-text-1", "0 1 * * *"); b.Follow("button[value=rule]") },
 			typed:  []typed{{"#f-name", "twice"}, {"#f-task", "hello"}, {"#rule-text-1", "30 2 * * MON"}, {"#rule-text-2", "0 4 * * *"}}},
-		{path: "/tasks/-new", save: "button.main", says: "Created task sync.",
+		{path: "/tasks/-new?kind=json", save: "button.main", says: "Created task sync.",
 			typed: []typed{{"#f-definition", `{"name": "sync", "command": {"shell": "echo here && there"}}`}}},
 		{path: "/tasks/hello/edit", save: "button.main", says: "Task hello is changed",
 			typed: []typed{{"#f-definition", `{"kind": "func", "timeout": "7m"}`}}},

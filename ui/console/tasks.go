@@ -205,6 +205,9 @@ func newTaskForm(p *page) error {
 	if err := p.allow(belfry.ScopeAdmin); err != nil {
 		return err
 	}
+	if kind := newTaskKind(p.Query("kind")); kind != "" {
+		return p.show("task-new", p.newTask(kind, url.Values{"http.method": {"GET"}}, nil))
+	}
 	return p.show("task-edit", taskForm{Text: firstTask})
 }
 
@@ -272,6 +275,9 @@ func jsonNames(t reflect.Type, seen map[reflect.Type]bool) (names []string) {
 }
 
 func createTask(p *page) error {
+	if kind := newTaskKind(p.Query("kind")); kind != "" && !p.r.PostForm.Has("definition") {
+		return createByForm(p, kind)
+	}
 	f := taskForm{Text: p.r.PostFormValue("definition")}
 	t, err := readTask(f.Text)
 	if err == nil {

@@ -1,0 +1,128 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/belfry-run/belfry"
+)
+
+// taskKinds are the forms that a new task may be written in. Programs and cycles
+// have pages of their own, and what has no form is written as JSON.
+var taskKinds = []struct {
+	kind  belfry.Kind // empty: JSON
+	title string
+	text  string
+}{
+	{belfry.KindCommand, "Command", "Runs a script or a program on a worker."},
+	{belfry.KindHTTP, "HTTP request", "Sends a request, and succeeds with a good status."},
+	{belfry.KindFunc, "Go handler", "Runs the handler that has the name of the task, in a worker of your own program."},
+	{"", "JSON", "Takes a definition as the API has it, of every kind."},
+}
+
+// taskGroups is the form of a kind.
+func taskGroups(kind belfry.Kind) []inputGroup {
+	first := []input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
+	var own [2][]input
+	for i, all := range kindInputs[kind] {
+		for _, in := range all {
+			in.Path = strings.TrimPrefix(in.Path, "check.")
+			own[i] = append(own[i], in)
+		}
+	}
+	if kind == belfry.KindCommand {
+		own[0][0].Hint = "For /bin/sh. It succeeds with exit code 0."
+	}
+	return []inputGroup{
+		{Inputs: slices.Concat(first, own[0])},
+		{Title: "More settings", Drawer: true, Inputs: own[1]},
+		{Title: "Execution", Inputs: []input{
+			{Path: "timeout", Label: "Timeout", Kind: asDuration, Hint: "Longest an attempt may run, such as 5m. Default: 1h."},
+			{Path: "retry.max_attempts", Label: "Maximum attempts", Kind: asNumber, Hint: "Default: 3; 1: no retry."},
+			{Path: "queue", Label: "Queue", Hint: "Default: default."},
+		}},
+		{Title: "Retry, priority and input", Drawer: true, Inputs: []input{
+			{Path: "retry.backoff", Label: "Backoff", Kind: asChoice, Options: []string{"", "fixed", "linear", "exponential"}},
+			{Path: "retry.delay", Label: "First delay", Kind: asDuration, Hint: "Before the first retry, such as 30s."},
+			{Path: "retry.max_delay", Label: "Maximum delay", Kind: asDuration},
+			{Path: "priority", Label: "Priority", Kind: asNumber, Hint: "From -1000 to 1000; higher runs first within its queue."},
+			{Path: "input", Label: "Input", Kind: asJSON, Hint: "JSON for jobs that bring none."},
+		}},
+		{Title: "Description and tags", Drawer: true, Inputs: []input{
+			{Path: "description", Label: "Description", Kind: asArea},
+			{Path: "tags", Label: "Tags", Kind: asWords, Hint: "For filters and alert rules."},
+		}},
+	}
+}
+
+// newTaskData is the form of a new task.
+type newTaskData struct {
+	form
+	Kind belfry.Kind
+}
+
+// TaskKindTabs lead to the forms of other kinds.
+func (p *page) TaskKindTabs(kind belfry.Kind) []tab {
+	tabs := make([]tab, len(taskKinds))
+	for i, k := range taskKinds {
+		name := string(k.kind)
+		if name == "" {
+			name = "json"
+		}
+		tabs[i] = newTab(k.title, p.With(p.Link("tasks", "-new"), "kind", name), k.kind == kind, "")
+	}
+	return tabs
+}
+
+// TaskKindText says what a kind does.
+func (p *page) TaskKindText(kind belfry.Kind) string {
+	for _, k := range taskKinds {
+		if k.kind == kind {
+			return k.text
+		}
+	}
+	return ""
+}
+
+// newTaskKind is the kind whose form is asked for, or none for JSON.
+func newTaskKind(name string) belfry.Kind {
+	kind := belfry.Kind(name)
+	switch kind {
+	case "":
+		return belfry.KindCommand
+	case belfry.KindCommand, belfry.KindHTTP, belfry.KindFunc:
+		return kind
+	}
+	return ""
+}
+
+func (p *page) newTask(kind belfry.Kind, values url.Values, err error) newTaskData {
+	return newTaskData{Kind: kind, form: form{
+		Title: "New task", New: true, Action: p.With(p.Link("tasks", "-new"), "kind", kind), Back: p.Link("tasks"), Save: "Create task", Err: err,
+		Groups:  fill(taskGroups(kind), values, err),
+		Command: p.Command("POST", p.apiPath("/v1/tasks"), `{"name":"backup","command":{"shell":"./backup.sh"}}`, "task", "create", "backup", "--shell", "./backup.sh"),
+	}}
+}
+
+// createByForm creates a task from the form of a kind.
+func createByForm(p *page, kind belfry.Kind) error {
+	doc := jsonThing{"kind": string(kind)}
+	err := doc.read(inputsOf(taskGroups(kind)), p.r.PostForm)
+	if kind != belfry.KindFunc && doc.at(string(kind)) == nil {
+		doc[string(kind)] = map[string]any{}
+	}
+	var t belfry.Task
+	if err == nil {
+		err = doc.to(&t)
+	}
+	if err == nil {
+		if p.Namespace != belfry.AnyNamespace {
+			t.Namespace = p.Namespace
+		}
+		if t, err = p.api.CreateTask(p.r.Context(), t); err == nil {
+			return p.done(p.LinkIn(t.Namespace, "tasks", t.Name), "Created task %s.", t.Name)
+		}
+	}
+	return p.again("task-new", p.newTask(kind, p.r.PostForm, err), err)
+}
