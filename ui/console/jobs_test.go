@@ -386,7 +386,7 @@ func TestAuditShowsWhatChanged(t *testing.T) {
 	b.Type("#f-since", "1h")
 	b.Follow("form.filters button")
 	b.Shows("token:ada", "cancel job 4", "why not")
-	if strings.Contains(b.Text("main"), "create") {
+	if strings.Contains(b.Text("main"), "create task") {
 		t.Error("it shows what others did")
 	}
 	b.Quiet(s.url)

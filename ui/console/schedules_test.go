@@ -119,7 +119,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	put(b, "#f-input", `{"a": 1}`)
 	b.Until(`document.getElementById('preview').innerText.includes('Not in the times of calendar nights')`)
 	picture(b, "schedule-new")
-	s.sends(b, "button.main[value=save]", "Created schedule weekly.", "30 2 * * MON + every 1h30m", "both run", "nights")
+	s.sends(b, "button.main[value=save]", "Created schedule weekly.", "30 2 * * MON + every 1h30m", "run both", "nights")
 	sc := must(s.Schedule(t.Context(), "", "weekly"))(s)
 	if len(sc.Rules) != 2 || sc.Zone != "Europe/Sofia" || sc.Overlap != belfry.OverlapAllow || len(sc.Blackout) != 1 ||
 		!sc.Start.Equal(time.Date(2026, 12, 31, 22, 0, 0, 0, time.UTC)) || len(sc.Input) == 0 {
@@ -191,7 +191,10 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 	s := filledSite(t)
 	b := s.at("/schedules/hourly/backfill")
 	put(b, "#f-from", "yesterday")
-	s.sends(b, "form[method=get] button.main", "is not a time", "yesterday")
+	s.sends(b, "form[method=get] button.main", "is not a time")
+	if from := value(b, "#f-from"); from != "yesterday" {
+		t.Errorf("the form says %q", from)
+	}
 	put(b, "#f-from", "2026-03-29 00:00") // in whose night Sofia loses an hour
 	put(b, "#f-to", "2026-03-29 05:00")
 	put(b, "#f-only_missing", "false")
