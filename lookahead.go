@@ -214,7 +214,7 @@ func (s Schedule) explainPolicy() []string {
 	for _, c := range s.Within {
 		out = append(out, "only in the times of calendar "+c)
 	}
-	out = append(out, "when the run before has not ended: "+string(s.Overlap), fmt.Sprintf("after a time when nothing could fire: %s, of the last %s", s.Catchup, s.CatchupWindow))
+	out = append(out, "if the previous run is still going: "+string(s.Overlap), s.catchupText())
 	if trap := s.CatchupTrap(); trap != "" {
 		out = append(out, trap)
 	}
@@ -228,6 +228,17 @@ func (s Schedule) CatchupTrap() string {
 		return ""
 	}
 	return "catch-up all with overlap skip makes up for the oldest missed run alone: the others overlap it and are skipped"
+}
+
+// catchupText says which missed runs are made up.
+func (s Schedule) catchupText() string {
+	switch s.Catchup {
+	case CatchupNone:
+		return "missed runs are not made up"
+	case CatchupAll:
+		return fmt.Sprintf("if runs were missed, up to %d are made up (within %s)", s.CatchupMax, s.CatchupWindow)
+	}
+	return fmt.Sprintf("if runs were missed, only the latest is made up (within %s)", s.CatchupWindow)
 }
 
 // WhyAt says whether t is a nominal time of the schedule, and if not why not,

@@ -116,19 +116,19 @@ func TestJitterIsSeenBeforehand(t *testing.T) {
 
 func TestAScheduleIsExplained(t *testing.T) {
 	t.Parallel()
-	const tail = "when the run before has not ended: skip | after a time when nothing could fire: latest, of the last 1h"
+	const tail = "if the previous run is still going: skip | if runs were missed, only the latest is made up (within 1h)"
 	for _, row := range []struct{ name, schedule, want string }{
 		{"cron", "cron 0 9 * * MON-FRI; zone Europe/Sofia", "At 09:00 on Monday to Friday, Europe/Sofia time. | times are read in Europe/Sofia | " + tail},
-		{"interval", "every 90s", "Every 1 minute 30 seconds of real time, whatever the clock on the wall does. | times are read in UTC | " + tail},
+		{"interval", "every 90s", "Every 1 minute 30 seconds. | times are read in UTC | " + tail},
 		{"one instant", "at 10:00", "once, at 2026-03-02T10:00:00Z | times are read in UTC | " + tail},
 		{"instants", "at 11:00 10:00 12:00", "at 3 instants, from 2026-03-02T10:00:00Z to 2026-03-02T12:00:00Z | times are read in UTC | " + tail},
 		{"finish", "after 5m", "5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
 		{"manual", "", "only when triggered | times are read in UTC | " + tail},
-		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02T10:00:00Z | Every hour of real time, whatever the clock on the wall does. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
+		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02T10:00:00Z | Every hour. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
 		{"all policies", "at 10:00; start 09:00; end 11:00; limit 3; jitter 1m; blackout lunch; within lunch; overlap buffer_all; catchup all; window 2h",
 			"once, at 2026-03-02T10:00:00Z | times are read in UTC | not before 2026-03-02T09:00:00Z | not after 2026-03-02T11:00:00Z | at most 3 times, of which 1 are spent" +
 				" | each start is spread over 1m, the same way each time | not in the times of calendar lunch | only in the times of calendar lunch" +
-				" | when the run before has not ended: buffer_all | after a time when nothing could fire: all, of the last 2h"},
+				" | if the previous run is still going: buffer_all | if runs were missed, up to 100 are made up (within 2h)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -89,7 +89,7 @@ func (e *Every) String() string { return "@every " + shortDuration(e.Interval())
 
 // Explain says the rule in plain English.
 func (e *Every) Explain() string {
-	return "Every " + spokenDuration(e.Interval()) + " of real time, whatever the clock on the wall does."
+	return "Every " + spokenDuration(e.Interval()) + "."
 }
 
 // shortDuration is Duration.String without its trailing zero parts: 5m, 1h30m.

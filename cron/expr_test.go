@@ -361,7 +361,7 @@ func TestExplain(t *testing.T) {
 		"* * * * * *":          "Every second, UTC time.",
 		"H/15 * * * *":         "Every 15 minutes from minute 6 on, UTC time.",
 		"H H * * *":            "At 01:06 every day, UTC time.",
-		"@every 90m":           "Every 1 hour 30 minutes of real time, whatever the clock on the wall does.",
+		"@every 90m":           "Every 1 hour 30 minutes.",
 		"0 0 0 1 1 ? 2030":     "At 00:00 on day 1 of the month in January in 2030, UTC time.",
 		"TZ=Asia/Tokyo @daily": "At 00:00 every day, Asia/Tokyo time.",
 	} {
