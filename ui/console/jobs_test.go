@@ -230,7 +230,7 @@ func TestJobsAreFound(t *testing.T) {
 	b.Follow(`.tabs a[href*="running"]`)
 	b.Shows("No matching job.")
 	b.Click(".terms summary")
-	b.Shows("made in the last 2 hours", "whose last attempt said this")
+	b.Shows("created in the last 2 hours", "whose last attempt said this")
 	look(b, s, "jobs-help")
 
 	// What others do is told, and moves nothing while something is selected. It
