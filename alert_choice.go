@@ -63,7 +63,9 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 		slices.SortStableFunc(order, func(a, b *lane) int { return cmp.Compare(a.sending, b.sending) })
 		before := len(chosen)
 		for _, l := range order {
-			if len(chosen) == most || len(l.due) == 0 || l.sending >= MaxChannelsSending {
+			// Never more than are left for the others: however many namespaces are
+			// full of dead receivers, the next one finds a slot.
+			if len(chosen) == most || len(l.due) == 0 || l.sending >= min(MaxChannelsSending, most-len(chosen)) {
 				continue
 			}
 			next := l.due[0]

@@ -50,3 +50,37 @@ func TestChoiceOfChannelsIsFair(t *testing.T) {
 		t.Errorf("of what is not due or was given up: %+v", got)
 	}
 }
+
+// TestChoiceOfChannelsLeavesASlot fills the slots of a node from one namespace
+// after another: the next one with something to tell still finds one.
+func TestChoiceOfChannelsLeavesASlot(t *testing.T) {
+	t.Parallel()
+	const slots = 2 * MaxChannelsSending
+	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	var waiting []WaitingChannel
+	taken := 0
+	for n := range 20 {
+		for i := range 1000 {
+			waiting = append(waiting, WaitingChannel{Namespace: fmt.Sprintf("n%02d", n), Channel: fmt.Sprintf("c%03d", i), Due: now})
+		}
+		chosen := ChooseChannels(waiting, now, slots-taken)
+		found := false
+		for _, c := range chosen {
+			for i, w := range waiting {
+				if w.Namespace == c.Namespace && w.Channel == c.Channel {
+					waiting[i].Taken = now.Add(time.Minute)
+				}
+			}
+			found = found || c.Namespace == fmt.Sprintf("n%02d", n)
+		}
+		if taken += len(chosen); !found && taken < slots {
+			t.Errorf("namespace %d finds no slot, with %d of %d taken", n, taken, slots)
+		}
+		if n == 0 && len(chosen) != MaxChannelsSending {
+			t.Errorf("a namespace alone is told through %d channels at once, and not %d", len(chosen), MaxChannelsSending)
+		}
+		if n < 7 && !found {
+			t.Errorf("namespace %d finds no slot", n)
+		}
+	}
+}
