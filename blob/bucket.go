@@ -30,6 +30,7 @@ type Bucket struct {
 	public  *s3.PresignClient // links for clients
 	outside *s3.Client        // with the options of those
 	sender  *http.Client
+	within  time.Duration // askWithin
 }
 
 var _ Store = (*Bucket)(nil)
@@ -73,7 +74,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	})
 	return &Bucket{
 		place: place, options: o, client: client,
-		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: newSender(),
+		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: newSender(), within: askWithin,
 	}, nil
 }
 
@@ -86,6 +87,21 @@ func (p Place) apply(o *s3.Options, endpoint string) {
 	if endpoint != "" {
 		o.BaseEndpoint = &endpoint
 	}
+}
+
+// askWithin bounds one question to the service, with the tries that the AWS tools
+// make of it. Bytes are read and sent under the deadline of the caller alone.
+const askWithin = time.Minute
+
+// ask asks the service within its time, and says what was wrong.
+func (b *Bucket) ask(ctx context.Context, doing, digest string, how func(context.Context) error) error {
+	asking, cancel := context.WithTimeout(ctx, b.within)
+	defer cancel()
+	err := how(asking)
+	if err != nil && ctx.Err() == nil && asking.Err() != nil {
+		return belfry.Errorf(belfry.Unavailable, "%s: the service did not answer within %s", doing, belfry.Duration(b.within)).WithHint(bucketHint)
+	}
+	return b.fault(doing, digest, err)
 }
 
 // newSender follows no redirect: the body is gone by then, and the signature is
@@ -121,11 +137,15 @@ func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
 	if err := belfry.CheckDigest(digest); err != nil {
 		return Info{}, err
 	}
-	head, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{
-		Bucket: &b.place.Bucket, Key: b.key(digest), ChecksumMode: types.ChecksumModeEnabled,
+	var head *s3.HeadObjectOutput
+	err := b.ask(ctx, "look for artifact "+digest, digest, func(ctx context.Context) (err error) {
+		head, err = b.client.HeadObject(ctx, &s3.HeadObjectInput{
+			Bucket: &b.place.Bucket, Key: b.key(digest), ChecksumMode: types.ChecksumModeEnabled,
+		})
+		return err
 	})
 	if err != nil {
-		return Info{}, b.fault("look for artifact "+digest, digest, err)
+		return Info{}, err
 	}
 	return Info{
 		Digest: digest, Size: aws.ToInt64(head.ContentLength), Changed: aws.ToTime(head.LastModified),
@@ -190,8 +210,11 @@ func (b *Bucket) Delete(ctx context.Context, digest string) error {
 	if err := belfry.CheckDigest(digest); err != nil {
 		return err
 	}
-	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
-	if err = b.fault("remove artifact "+digest, digest, err); belfry.CodeOf(err) == belfry.NotFound {
+	err := b.ask(ctx, "remove artifact "+digest, digest, func(ctx context.Context) error {
+		_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.place.Bucket, Key: b.key(digest)})
+		return err
+	})
+	if belfry.CodeOf(err) == belfry.NotFound {
 		return nil
 	}
 	return err
@@ -210,9 +233,9 @@ func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) 
 	})
 	var found []Info
 	for pages.HasMorePages() && len(found) < n {
-		page, err := pages.NextPage(ctx)
+		page, err := b.page(ctx, "list artifacts", pages)
 		if err != nil {
-			return nil, b.fault("list artifacts", "", err)
+			return nil, err
 		}
 		for _, object := range page.Contents {
 			digest := aws.ToString(object.Key)[len(prefix):]
@@ -224,10 +247,21 @@ func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) 
 	return found, nil
 }
 
+// page is the next page of a list.
+func (b *Bucket) page(ctx context.Context, doing string, pages *s3.ListObjectsV2Paginator) (page *s3.ListObjectsV2Output, err error) {
+	err = b.ask(ctx, doing, "", func(ctx context.Context) error {
+		page, err = pages.NextPage(ctx)
+		return err
+	})
+	return page, err
+}
+
 // Check asks for the bucket.
 func (b *Bucket) Check(ctx context.Context) error {
-	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.place.Bucket})
-	return b.fault("look for bucket "+b.place.Bucket, "", err)
+	return b.ask(ctx, "look for bucket "+b.place.Bucket, "", func(ctx context.Context) error {
+		_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.place.Bucket})
+		return err
+	})
 }
 
 // Close ends connections that are not in use.

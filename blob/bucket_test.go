@@ -15,6 +15,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/blob"
+	"github.com/belfry-run/belfry/internal/hostile"
 )
 
 // What Bucket does with a server is in blob/s3test, a module of its own. Here
@@ -167,4 +168,25 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	if _, err := blob.Open(t.Context(), "s3://bucket?region=x", blob.Options{MaxSize: 6 << 30}); belfry.CodeOf(err) != belfry.Invalid {
 		t.Error(err)
 	}
+}
+
+// TestBucketThatNeverAnswers is one whose service takes the connection: each
+// question ends by itself, says so, and lets go of its socket.
+func TestBucketThatNeverAnswers(t *testing.T) {
+	credentials(t, accessKey, secretKey)
+	service := hostile.Serve(t, hostile.HTTP[0])
+	bucket, is := openBucket(t, "s3://artifacts?endpoint=http://"+service.Address).(*blob.Bucket)
+	if !is {
+		t.Fatal("this is no bucket")
+	}
+	bucket.Hurry(300 * time.Millisecond)
+	ctx, digest := t.Context(), announce(program).Digest
+	_, stat := bucket.Stat(ctx, digest)
+	_, list := bucket.List(ctx, "", 10)
+	for what, err := range map[string]error{"stat": stat, "list": list, "delete": bucket.Delete(ctx, digest), "check": bucket.Check(ctx)} {
+		if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "did not answer within 300ms") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	service.Closed(t, "bucket")
 }

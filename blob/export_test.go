@@ -20,3 +20,6 @@ func (f *Folder) MakeKey() error { return f.makeKey() }
 
 // Abandoned is the age of what is swept.
 const Abandoned = abandoned
+
+// Hurry makes a bucket ask its service no longer than this.
+func (b *Bucket) Hurry(d time.Duration) { b.within = d }

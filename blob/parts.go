@@ -80,9 +80,9 @@ func (b *Bucket) parts(ctx context.Context) (names []string, err error) {
 	}
 	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.place.Bucket, Prefix: &prefix, Delimiter: aws.String("/")})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := b.page(ctx, "list namespaces of artifacts", pages)
 		if err != nil {
-			return nil, b.fault("list namespaces of artifacts", "", err)
+			return nil, err
 		}
 		for _, p := range page.CommonPrefixes {
 			file := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")

@@ -26,6 +26,7 @@ type conn struct {
 	httpapi.Service
 	namespace string
 	artifacts *app.Artifacts // where to send them, when there is no server that takes links
+	transfer  time.Duration  // least time for a file on its way; default: a minute
 	direct    bool           // the database, with nobody beside us who would run jobs
 	where     string
 	now       time.Time

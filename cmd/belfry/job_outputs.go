@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -153,9 +155,12 @@ func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutpu
 	if err := o.Validate(); err != nil { // a server may say anything
 		return err
 	}
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, s.transferTime(o.Size))
+	defer cancel()
 	from, err := s.openOutput(ctx, o)
 	if err != nil {
-		return err
+		return silent(caller, ctx, err)
 	}
 	defer func() { _ = from.Close() }() // only read
 	if parent := path.Dir(o.Name); parent != "." {
@@ -170,7 +175,7 @@ func (s *conn) fetchOutput(ctx context.Context, root *os.Root, o belfry.JobOutpu
 	case err != nil:
 		return belfry.Errorf(belfry.Conflict, "it cannot be written: %w", err)
 	}
-	err = signed.Copy(f, from, o.SHA256, o.Size)
+	err = silent(caller, ctx, signed.Copy(f, from, o.SHA256, o.Size))
 	if errors.Is(err, signed.ErrOther) {
 		err = belfry.Errorf(belfry.Internal, "these are not the bytes that the job left: %w", err)
 	}
@@ -192,6 +197,21 @@ func (s *conn) openOutput(ctx context.Context, o belfry.JobOutput) (io.ReadClose
 		return nil, err
 	}
 	return signed.Open(ctx, links, link)
+}
+
+// transferTime is how long a file may take on its way to or from a store: a minute
+// and what it needs at 64 KiB a second.
+func (s *conn) transferTime(size int64) time.Duration {
+	return cmp.Or(s.transfer, time.Minute) + time.Duration(size>>16)*time.Second
+}
+
+// silent is the error of a transfer, told as that of a store that stalls if the
+// transfer's own time ended it.
+func silent(caller, transfer context.Context, err error) error {
+	if err == nil || caller.Err() != nil || transfer.Err() == nil {
+		return err
+	}
+	return belfry.Errorf(belfry.Unavailable, "the artifact store did not take or give the bytes in time")
 }
 
 // links follows no redirect: a link is for one place.

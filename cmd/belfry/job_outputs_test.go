@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry"
 	"github.com/belfry-run/belfry/httpapi"
+	"github.com/belfry-run/belfry/internal/hostile"
 )
 
 // leftover is a server that says of a job's files what it is told to.
@@ -129,5 +132,42 @@ func TestShowTellsHowAProgramWasKeptApart(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "\nattempt 1\n") {
 		t.Errorf("an attempt without a sandbox has a part of its own:\n%s", &out)
+	}
+}
+
+// TestStoreThatStalls takes a program, or begins to give an output, and then does
+// nothing: the command ends by itself.
+func TestStoreThatStalls(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	for _, peer := range []hostile.Peer{hostile.HTTP[0], {Name: "a body that never comes", Talk: func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+	}}} {
+		store := hostile.Serve(t, peer)
+		s := &conn{Service: leftover{}, where: "http://" + store.Address, now: time.Now(), transfer: 300 * time.Millisecond}
+		cmd := &cli{stdout: io.Discard, stderr: io.Discard, output: "table"}
+		root, err := os.OpenRoot(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stalls := func(what string, err error) {
+			if belfry.CodeOf(err) != belfry.Unavailable || !strings.Contains(err.Error(), "in time") {
+				t.Errorf("%s, %s: %v", peer.Name, what, err)
+			}
+			store.Closed(t, what)
+		}
+		stalls("download", s.fetchOutput(t.Context(), root, outputNamed("report.csv", "1,2,3", 1)))
+		if peer.Name == hostile.HTTP[0].Name {
+			link := belfry.SignedRequest{Method: http.MethodPut, URL: "/put", Headers: map[string]string{"Content-Length": "5"}}
+			stalls("upload", cmd.send(t.Context(), s, "default", link, &executable{path: "program", file: file, size: 5}))
+		}
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -132,5 +132,7 @@ func (c *cli) send(ctx context.Context, s *conn, ns string, link belfry.SignedRe
 	if err != nil {
 		return err
 	}
-	return signed.Send(ctx, links, link, body)
+	sending, cancel := context.WithTimeout(ctx, s.transferTime(b.size))
+	defer cancel()
+	return silent(ctx, sending, signed.Send(sending, links, link, body))
 }
