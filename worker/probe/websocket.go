@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/coder/websocket"
 
@@ -56,9 +57,10 @@ func (l *look) websocket(ctx context.Context) *reach.Fault {
 }
 
 func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Transport) (*websocket.Conn, *reach.Fault) {
+	way := &upgrading{RoundTripper: exchange.Transport{RoundTripper: transport}}
 	options := &websocket.DialOptions{
 		HTTPClient: &http.Client{
-			Transport:     exchange.Transport{RoundTripper: transport},
+			Transport:     way,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		HTTPHeader: http.Header{"User-Agent": {l.e.net.Agent()}},
@@ -79,6 +81,7 @@ func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Tr
 	l.Measure.Status = resp.StatusCode
 	l.Facts.Status, l.Facts.Header = resp.StatusCode, resp.Header
 	if err == nil {
+		way.taken.Store(true)
 		trip.Enter(reach.StageTurn)
 		conn.SetReadLimit(maxMessage)
 		return conn, nil
@@ -90,6 +93,37 @@ func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Tr
 		return nil, reach.Failing(belfry.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
 	}
 	return nil, reach.Failing(belfry.CodeProtocol, "the upgrade is not one of WebSocket: %s", reach.Cause(err))
+}
+
+// upgrading keeps what stands behind an upgrade from the library until it has
+// taken the upgrade: of one that it refuses it would wait for a body, for seconds
+// that are not the target's.
+type upgrading struct {
+	http.RoundTripper
+	taken atomic.Bool
+}
+
+func (u *upgrading) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := u.RoundTripper.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	if conn, is := resp.Body.(io.ReadWriteCloser); is {
+		resp.Body = upgraded{conn, u}
+	}
+	return resp, nil
+}
+
+type upgraded struct {
+	io.ReadWriteCloser
+	way *upgrading
+}
+
+func (u upgraded) Read(p []byte) (int, error) {
+	if !u.way.taken.Load() {
+		return 0, io.EOF
+	}
+	return u.ReadWriteCloser.Read(p)
 }
 
 func (l *look) converse(ctx context.Context, trip *reach.Trip, conn *websocket.Conn, want *pattern) *reach.Fault {

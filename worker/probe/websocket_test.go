@@ -2,9 +2,12 @@ package probe_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -90,5 +93,22 @@ func TestWebSocket(t *testing.T) {
 	for path, code := range map[string]belfry.CheckCode{"/silent": belfry.CodeFirstByte, "/": belfry.CodeExpect} {
 		m := stalls(t, belfry.Task{WebSocket: &belfry.WebSocket{URL: url + path, Send: "x", Expect: "other"}}, code)
 		wants(t, m, belfry.CheckFail, code, "")
+	}
+}
+
+// TestWebSocketThatIsNone answers the upgrade at once and wrongly, and holds the
+// connection. What the library waits for then is not the target's latency.
+func TestWebSocketThatIsNone(t *testing.T) {
+	t.Parallel()
+	address := raw(t, func(c net.Conn) {
+		readRequest(c)
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		hold(c)
+	})
+	const budget = 2 * time.Second
+	m := look(t, belfry.Task{WebSocket: &belfry.WebSocket{URL: "ws://" + address + "/"}, Timeout: belfry.Duration(budget)})
+	wants(t, m, belfry.CheckFail, belfry.CodeProtocol, "the upgrade is not one of WebSocket")
+	if m.Latency.D() > budget/2 {
+		t.Errorf("the latency is %s, with phases %+v", m.Latency, m.Phases)
 	}
 }
