@@ -10,7 +10,7 @@ type LookQuery struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name,omitempty" doc:"A saved schedule"`
 	Draft     *Schedule `json:"draft,omitempty" doc:"A schedule that is not saved; beside a name: the edit to compare with"`
-	From      time.Time `json:"from,omitzero" doc:"Default: now"`
+	From      time.Time `json:"from,omitzero" doc:"From this time on; default: after now"`
 	N         int       `json:"n,omitempty" doc:"How many nominal times; default: 10; at most 1000"`
 	RunsOnly  bool      `json:"runs_only,omitempty" doc:"List only times that run, and leave out those that calendars or max_runs skip"`
 	At        time.Time `json:"at,omitzero" doc:"An instant to explain: is it one of its times, and why or why not"`
@@ -48,9 +48,9 @@ type Look struct {
 // Look answers a query about s; before is the saved version that an edit is
 // compared with, if there is one.
 func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery, now time.Time, zones string) Look {
-	from := q.From
-	if from.IsZero() {
-		from = now
+	from := now
+	if !q.From.IsZero() {
+		from = q.From.Add(-time.Microsecond) // which is one of its times, if it is one
 	}
 	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
 	if q.RunsOnly {
@@ -72,7 +72,7 @@ func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery
 // Ahead asks what all schedules of a namespace will do within a span.
 type Ahead struct {
 	Namespace string        // * for all
-	From      time.Time     // default: now
+	From      time.Time     // the begin, which is of the span; default: now, which is not
 	Within    time.Duration // default: 24h; at most 31 days
 	Limit     int           // most entries; default: 200; at most 10,000
 
@@ -96,6 +96,16 @@ func (a Ahead) WithDefaults(now time.Time) Ahead {
 	}
 	a.Within = or(a.Within, 24*time.Hour)
 	a.Limit = or(a.Limit, 200)
+	return a
+}
+
+// Span is the time that is asked about, for what looks for times after one and
+// up to another: the next span of the same length has none of its times.
+func (a Ahead) Span(now time.Time) Ahead {
+	given := !a.From.IsZero()
+	if a = a.WithDefaults(now); given {
+		a.From = a.From.Add(-time.Microsecond)
+	}
 	return a
 }
 

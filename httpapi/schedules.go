@@ -177,7 +177,7 @@ func (s *Server) scheduleTimes() {
 		Name      string    `path:"name"`
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`
 		N         int       `query:"n" minimum:"0" maximum:"1000" doc:"How many; default: 10"`
-		From      time.Time `query:"from" doc:"After this time; default: now"`
+		From      time.Time `query:"from" doc:"From this time on; default: after now"`
 		RunsOnly  bool      `query:"runs_only" doc:"Only times that run: none that calendars or max_runs skip"`
 	}
 	serve(s, endpoint{

@@ -27,7 +27,7 @@ func (s *Store) Forecast(ctx context.Context, a belfry.Ahead) (out belfry.Foreca
 	if err != nil {
 		return out, err
 	}
-	a = a.WithDefaults(now)
+	a = a.Span(now)
 	if err := a.Validate(); err != nil {
 		return out, err
 	}

@@ -95,7 +95,7 @@ func (s *Store) Upcoming(ctx context.Context, a belfry.Ahead) (out []belfry.Comi
 	if err != nil {
 		return nil, err
 	}
-	a = a.WithDefaults(now)
+	a = a.Span(now)
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}

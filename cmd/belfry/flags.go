@@ -47,7 +47,9 @@ func instant(given bool, field, text, zone string, to *time.Time) error {
 func instantIn(loc *time.Location, field, text string, to *time.Time) error {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
-			*to = t
+			if *to = t; layout != time.RFC3339 {
+				*to = cron.FirstOf(t)
+			}
 			return nil
 		}
 	}

@@ -65,6 +65,7 @@ func init() {
 		want(b, "half an hour", b.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
 		want(b, "a limit", b.ahead(belfry.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
 		want(b, "later", b.ahead(belfry.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
+		want(b, "a span holds its begin and not its end", b.ahead(belfry.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
 		want(b, "another namespace", b.ahead(belfry.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
 		want(b, "none", b.ahead(belfry.Ahead{Namespace: "nowhere"}), "")
 		if all := b.ahead(belfry.Ahead{Namespace: belfry.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
@@ -111,6 +112,9 @@ func init() {
 		want(b, "minutes", len(f.Loads), 1)
 		want(b, "starts", f.Loads[0].Starts, 12)
 		want(b, "named", len(f.Loads[0].Schedules), 10)
+		begin := must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(2 * time.Hour), Within: time.Minute}))(b)
+		end := must(b.st.Forecast(b.ctx, belfry.Ahead{From: Epoch.Add(119 * time.Minute), Within: time.Minute}))(b)
+		want(b, "loads of the span that begins with them, and of the one before", fmt.Sprint(len(begin.Loads), len(end.Loads)), "1 0")
 	})
 
 	add("a forecast counts checks of monitors only if it is asked to", func(b *bench) {
@@ -224,7 +228,7 @@ func init() {
 			b.Fatalf("%+v", l)
 		}
 		l = must(b.st.Look(b.ctx, belfry.LookQuery{Name: "tens", From: Epoch.Add(time.Hour), N: 1, At: Epoch.Add(20 * time.Minute)}))(b)
-		want(b, "from", listed(l), "1h10m")
+		want(b, "from", listed(l), "1h")
 		want(b, "is", *l.Is, false)
 		want(b, "why", strings.Join(l.Why, "; "), "*/10 * * * *: yes; no: calendar lunch: closed * 12:20-12:30")
 		b.schedule("loop", "t", afterFinish(time.Minute))

@@ -104,7 +104,7 @@ func backfillPage(p *page) error {
 
 // previewBackfill counts the nominal times of a span.
 func (p *page) previewBackfill(d backfillData) (v backfillPreview, err error) {
-	for from := d.ask.From.Add(-time.Microsecond); v.Times <= belfry.CountLimit; {
+	for from := d.ask.From; v.Times <= belfry.CountLimit; {
 		look, err := p.api.Look(p.r.Context(), belfry.LookQuery{Namespace: d.ask.Namespace, Name: d.ask.Schedule, From: from, N: belfry.MaxLook})
 		if err != nil {
 			return v, err
@@ -130,7 +130,7 @@ func (p *page) previewBackfill(d backfillData) (v backfillPreview, err error) {
 				c.DueAt = time.Time{} // they start one after another, or at once
 				v.First = append(v.First, p.comingRows([]belfry.Coming{c}, d.Schedule.Zone)...)
 			}
-			from = c.Nominal
+			from = c.Nominal.Add(time.Microsecond)
 		}
 		if n < belfry.MaxLook {
 			break

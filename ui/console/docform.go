@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/internal/plainjson"
 )
 
@@ -298,7 +299,7 @@ func (in input) value(form url.Values, zone *time.Location) (any, error) {
 		if err != nil {
 			return nil, errors.New("is not a time such as 2026-01-31T22:00")
 		}
-		return at.UTC().Format(time.RFC3339), nil
+		return cron.FirstOf(at).UTC().Format(time.RFC3339), nil
 	}
 	return text, nil
 }

@@ -169,7 +169,7 @@ func readTime(fieldName, text, zone string) (time.Time, error) {
 	}
 	for _, layout := range localLayouts {
 		if t, err := time.ParseInLocation(layout, text, at); err == nil {
-			return t, nil
+			return cron.FirstOf(t), nil
 		}
 	}
 	return time.Time{}, belfry.InvalidField(fieldName, text, "is not a time", "write 2026-12-24 18:00 for "+at.String()+", or 2026-12-24T18:00:00Z")
