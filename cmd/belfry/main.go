@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,6 +16,9 @@ import (
 
 func main() {
 	program.Init() // first of all: in copies that run programs it does not return
+	// Belfry logs with slog. Here net/http complains about peers, once for each
+	// frame that it does not know: one of them could fill the disk.
+	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
