@@ -40,7 +40,7 @@ func (a *attempt) begin(l *lane, of *piece, j *belfry.LeasedJob, arrived time.Ti
 	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, task, of.lease, l.life.session.ID
 	a.run.Artifact, a.run.Secrets = j.Artifact, j.Secrets
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.writers()
-	a.run.log, a.run.settled, a.run.lost = &a.log, &a.settled, l.life.gone.Done()
+	a.run.log, a.run.settled, a.run.lost, a.run.until = &a.log, &a.settled, l.life.gone.Done(), l.life.lease
 }
 
 // cancel ends the attempt, or keeps it from starting.

@@ -55,8 +55,9 @@ type Run struct {
 	Artifact *belfry.SignedRequest
 	Secrets  map[string]string
 
-	lost <-chan struct{}
-	log  interface {
+	lost  <-chan struct{}
+	until *lease // of the worker's session
+	log   interface {
 		flush(time.Duration) (cut bool)
 	}
 	settled *atomic.Bool // somebody else may have reported the result already
@@ -108,6 +109,16 @@ func (r *Run) Key() string {
 // attempt must be stopped at once. It is for executors that take a while to
 // stop: their context has ended by then, with the cause that came first.
 func (r *Run) Lost() <-chan struct{} { return r.lost }
+
+// Until is when what runs for this attempt has to be gone, as far as the worker's
+// session has been renewed; the channel is closed when that is later than was said. It is for executors
+// that can have it kept by another process, in case this one hangs. Zero: there is no such time.
+func (r *Run) Until() (end time.Time, later <-chan struct{}) {
+	if r.until == nil {
+		return time.Time{}, nil
+	}
+	return r.until.until()
+}
 
 // wordsOfWorker is room in a program's log for what the worker itself says.
 const wordsOfWorker = 64 << 10

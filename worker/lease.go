@@ -17,11 +17,12 @@ type lease struct {
 	warn  func() // what runs has to stop
 	fence func() // and has to be gone
 
-	mu     sync.Mutex
-	sent   time.Time
-	over   bool
-	fallen bool
-	timer  *time.Timer
+	mu      sync.Mutex
+	sent    time.Time
+	renewed chan struct{} // closed by the next extension
+	over    bool
+	fallen  bool
+	timer   *time.Timer
 }
 
 // The parts of a session's time, in thirtieths.
@@ -32,7 +33,7 @@ const (
 )
 
 func newLease(sent time.Time, ttl time.Duration, warn, fence func()) *lease {
-	l := &lease{ttl: ttl, warn: warn, fence: fence, sent: sent}
+	l := &lease{ttl: ttl, warn: warn, fence: fence, sent: sent, renewed: make(chan struct{})}
 	l.mu.Lock() // the timer may go off before it is written down, when the answer took so long
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.at(workPart)), l.check)
@@ -51,8 +52,17 @@ func (l *lease) extend(sent time.Time) bool {
 		return false
 	}
 	l.sent = sent
+	close(l.renewed)
+	l.renewed = make(chan struct{})
 	l.timer.Reset(time.Until(l.at(workPart)))
 	return true
+}
+
+// until is when what runs has to be gone, unless the lease is extended, which closes the channel.
+func (l *lease) until() (end time.Time, renewed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at(stopPart), l.renewed
 }
 
 // holds reports whether the session may act now. It is asked beside the timer

@@ -166,6 +166,7 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	begun := time.Now()
+	spec.Until, _ = n.Until()
 	run, err := n.executor.sandbox.Start(life, spec)
 	if err != nil {
 		return err
@@ -175,6 +176,7 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 		defer close(done)
 		n.endInTime(ctx, run, kill)
 	}()
+	go n.keep(run)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -184,6 +186,9 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	}()
 	n.result, err = run.Wait()
 	n.took = time.Since(begun)
+	if n.result.Expired { // so the session is over by this process's clock too, which notices it now if it was stopped
+		<-n.Lost()
+	}
 	<-done
 	<-watched
 	n.capture.stdout.flush()
@@ -196,6 +201,23 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 		n.capture.note("not everything of this run could be cleared away: %v", err)
 	}
 	return nil
+}
+
+// keep lets the program live as long as the worker's session does. The sandbox
+// keeps the time, so a worker that hangs does not leave it to run beside its successor.
+func (n *running) keep(run *sandbox.Run) {
+	for {
+		until, later := n.Until()
+		if until.IsZero() {
+			return
+		}
+		run.KeepUntil(until)
+		select {
+		case <-run.Done():
+			return
+		case <-later:
+		}
+	}
 }
 
 // endInTime returns when the run has ended: by itself, or because its context

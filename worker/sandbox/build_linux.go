@@ -69,6 +69,9 @@ func (b *building) describe(trial bool) error {
 		Network: b.spec.Network, Cgroups: len(b.groups.dirs), Name: name,
 		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
 	}
+	if !b.spec.Until.IsZero() {
+		b.setup.Until = monotonicAt(b.spec.Until)
+	}
 	b.tellTmp()
 	b.describeUser()
 	if b.spec.Network {

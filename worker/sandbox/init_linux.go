@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -45,6 +44,7 @@ type reaper struct {
 
 	mu    sync.Mutex
 	child int // 0 when it has ended: its number may belong to somebody else
+	deadline
 }
 
 func runInit() error {
@@ -73,8 +73,13 @@ func runInit() error {
 	if err := r.start(line); err != nil {
 		return err
 	}
+	if r.setup.Until != 0 {
+		r.keepUntil(r.setup.Until)
+	}
 	go r.obey(control)
-	return json.NewEncoder(os.NewFile(initReport, "report")).Encode(r.reap())
+	end := r.reap()
+	end.Expired = r.hasExpired()
+	return json.NewEncoder(os.NewFile(initReport, "report")).Encode(end)
 }
 
 // start starts the set-up copy, which becomes the program, and lets go of what
@@ -113,14 +118,17 @@ func ignoreBroken(err error) error {
 	return err
 }
 
-// obey passes the worker's signals on, until the worker is gone.
-func (r *reaper) obey(control io.ByteReader) {
+// obey passes the worker's signals on and heeds its deadlines, until the worker is gone.
+func (r *reaper) obey(control *bufio.Reader) {
 	for {
 		b, err := control.ReadByte()
-		if err != nil || syscall.Signal(b) == syscall.SIGKILL {
-			r.killAll()
-		} else {
+		switch {
+		case err == nil && b == controlUntil:
+			r.keepUntil(readUntil(control))
+		case err == nil && syscall.Signal(b) != syscall.SIGKILL:
 			r.signal(syscall.Signal(b))
+		default:
+			r.killAll()
 		}
 		if err != nil {
 			return

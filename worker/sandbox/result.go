@@ -18,6 +18,8 @@ type Result struct {
 	OOM bool `json:"oom,omitempty"`
 	// TmpOver tells that it was killed for what it left in its TMPDIR.
 	TmpOver bool `json:"tmp_over,omitempty"`
+	// Expired tells that it was killed because [Spec.Until] had passed.
+	Expired bool `json:"expired,omitempty"`
 	// PIDsRefused is how often it could not start a process or thread.
 	PIDsRefused int64   `json:"pids_refused,omitempty"`
 	Usage       Usage   `json:"usage"`

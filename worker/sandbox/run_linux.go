@@ -130,6 +130,11 @@ func (r *Run) Signal(s syscall.Signal) error {
 	return ignoreBroken(err)
 }
 
+// KeepUntil replaces the time of [Spec.Until]. After that time it does nothing.
+func (r *Run) KeepUntil(t time.Time) {
+	_, _ = r.control.Write(untilMessage(t)) // an init that does not read it keeps the time that it has
+}
+
 // Kill kills every process of the run, at once. It does not wait.
 func (r *Run) Kill() {
 	r.mu.Lock()
@@ -204,6 +209,7 @@ func (r *Run) conclude(err error) {
 		r.err = errors.Join(&Fault{Step: "gvisor", Text: "runsc did not run it, for the reason that it wrote to its output"}, r.err)
 	case end != nil && !end.Failed:
 		r.result.ended(*end)
+		r.result.Expired = end.Expired
 	case end != nil, r.killed:
 		r.result.ExitCode, r.result.Signal = -1, "SIGKILL"
 	default:

@@ -85,5 +85,8 @@ func (r *Run) Done() <-chan struct{} {
 	return done
 }
 
+// KeepUntil does nothing.
+func (r *Run) KeepUntil(time.Time) {}
+
 // Kill does nothing.
 func (r *Run) Kill() {}

@@ -60,6 +60,9 @@ type Spec struct {
 	// Unguarded lets it reach all that the machine does: its loopback, its
 	// neighbours, and the service of a cloud that gives away its credentials.
 	Unguarded bool
+	// Until is when the run is killed, unless [Run.KeepUntil] puts that off. The
+	// run's init keeps the time, so it also holds for a worker that hangs or is stopped. Default: never.
+	Until time.Time
 	// Min is the tier below which the run is refused.
 	Min Tier
 	// Need are layers without which it is refused besides, such as LayerMemory.

@@ -15,7 +15,7 @@ const (
 
 // Descriptors of the init. What is beyond goes on to the set-up copy.
 const (
-	initControl = 3 + iota // from the worker: the setup in one line, then signals, a byte each; its end means that the worker is gone
+	initControl = 3 + iota // from the worker: the setup in one line, then signals, a byte each, and deadlines; its end means that the worker is gone
 	initReport             // to the worker: how the program ended
 	initFaults             // to the worker: how setting up went
 	initRest
@@ -27,6 +27,9 @@ const (
 	setupFaults
 	setupRest
 )
+
+// controlUntil stands where a signal would, and has a time of [monotonic] behind it, in eight bytes.
+const controlUntil = 0
 
 // setup is what the worker tells its copies.
 type setup struct {
@@ -53,6 +56,8 @@ type setup struct {
 	Bundle, Inside string
 	// Name is the run's, in the path of each of its groups.
 	Name string
+	// Until is when the init kills the run, a time of [monotonic]. Zero: never.
+	Until int64
 }
 
 func (s *setup) has(l Layer) bool {
@@ -112,4 +117,5 @@ type ending struct {
 	User, System time.Duration
 	MaxRSS       int64
 	Failed       bool // it is not the program that ended, but what should have run it
+	Expired      bool // its time was over, and so the init killed it
 }

@@ -1,0 +1,39 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+)
+
+// A worker is stopped with SIGSTOP while it runs a program, as one that hangs. It can kill nothing then; the program's
+// sandbox does when the session's time is over, so another worker's attempt finds nothing beside it.
+func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "sqlite:belfry.db")
+	p := newPusher(t, s, "--session-ttl", "10s")
+	first := p.works(p.machine(), "first")
+	p.push("await", "await-once")
+	id := p.enqueue("await").ID
+	eventually(t, 2*patience, "the program awaits a signal", func() (bool, string) { return strings.Contains(p.log(id), "awaits"), p.log(id) })
+	first.signal(syscall.SIGSTOP)
+	p.nothingRuns() // with no help of the worker's
+	p.works(p.machine(), "second")
+	eventually(t, 3*patience, "the second attempt ends well", func() (bool, string) {
+		p.wake("await-once")
+		j := must[belfry.Job](t)(p.api.Job(t.Context(), "default", id))
+		return j.State.Final(), string(j.State)
+	})
+	first.signal(syscall.SIGCONT)
+	first.logs(patience, "session could not be renewed in time, stopping its jobs|session was given up by the broker")
+	as := p.attempts(id)
+	if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[0].Worker != "first" || as[1].Worker != "second" {
+		t.Errorf("attempts: %+v", as)
+	}
+	p.nothingRuns()
+}

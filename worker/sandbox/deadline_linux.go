@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic is the machine's clock that nobody sets, in nanoseconds. It is the
+// same for the worker and its copies.
+func monotonic() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano()
+}
+
+// monotonicAt is a time of [monotonic]. Its own clock is read first: a worker that
+// is stopped between the two readings gives a time that is too early, never one that is too late.
+func monotonicAt(t time.Time) int64 {
+	now := monotonic()
+	return now + int64(time.Until(t))
+}
+
+// untilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
+func untilMessage(t time.Time) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{controlUntil}, uint64(monotonicAt(t)))
+}
+
+// readUntil is what follows controlUntil. Of a message that is cut off the time is long past.
+func readUntil(from io.Reader) int64 {
+	var text [8]byte
+	if _, err := io.ReadFull(from, text[:]); err != nil {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(text[:]))
+}
+
+// deadline is when the init of a run kills all of it. It stands in the init and
+// not in the worker, because a worker that hangs kills nothing.
+type deadline struct {
+	setting sync.Mutex
+	until   int64
+	timer   *time.Timer
+	expired bool
+}
+
+// keepUntil sets the time, the first or another.
+func (r *reaper) keepUntil(until int64) {
+	r.setting.Lock()
+	defer r.setting.Unlock()
+	r.until = until
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.left(), r.expire)
+		return
+	}
+	r.timer.Reset(r.left())
+}
+
+func (d *deadline) left() time.Duration { return time.Duration(d.until - monotonic()) }
+
+// expire is the timer's. It may have been set off just before the time was put off.
+func (r *reaper) expire() {
+	r.setting.Lock()
+	if left := r.left(); left > 0 && !r.expired {
+		r.timer.Reset(left)
+		r.setting.Unlock()
+		return
+	}
+	r.expired = true
+	r.setting.Unlock()
+	r.killAll()
+}
+
+func (d *deadline) hasExpired() bool {
+	d.setting.Lock()
+	defer d.setting.Unlock()
+	return d.expired
+}
