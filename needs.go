@@ -19,6 +19,8 @@ type Has struct {
 	Arch      string            `json:"arch,omitempty" doc:"In Go's words, such as amd64"`
 	Isolation Isolation         `json:"isolation,omitempty" doc:"Strongest isolation that works there; empty: it runs no programs"`
 	Network   bool              `json:"network,omitempty" doc:"Programs that ask for the network get it there"`
+	Memory    int64             `json:"memory,omitempty" doc:"Bytes of memory for programs: the limits of those that run there at once stay within it in sum; absent: not bounded"`
+	CPU       float64           `json:"cpu,omitempty" doc:"Processors for programs: one whose limit is higher does not run there; absent: not bounded"`
 	Limits    []string          `json:"limits,omitempty" doc:"Limits of programs that hold there for all processes of a run together: of memory, pids and cpu. The others are not held, or for each process alone"`
 }
 
@@ -37,6 +39,12 @@ func (n Needs) validate() error {
 func (h Has) validate() error {
 	var p problems
 	checkLabels(&p, h.Labels, MaxLabels)
+	if h.Memory < 0 {
+		p.addf("memory", h.Memory, "is below 0")
+	}
+	if !(h.CPU >= 0) { // so that NaN is refused
+		p.addf("cpu", h.CPU, "is below 0")
+	}
 	if h.Isolation != "" && !slices.Contains(Isolations, h.Isolation) {
 		p.add("isolation", string(h.Isolation), "is not an isolation", fmt.Sprint("one of ", Isolations))
 	}
@@ -71,6 +79,7 @@ func (t Task) Demand() Demand {
 	d := Demand{Labels: t.Needs.Labels}
 	if g := t.Program; g != nil {
 		d.Arch, d.Isolation, d.Network = g.Arch, g.MinIsolation, g.Network
+		d.Memory, d.CPU = g.Limits.Memory, g.Limits.CPU
 	}
 	return d
 }
@@ -81,6 +90,8 @@ type Demand struct {
 	Arch      string            `json:"arch,omitempty"`
 	Isolation Isolation         `json:"isolation,omitempty"`
 	Network   bool              `json:"network,omitempty"`
+	Memory    int64             `json:"memory,omitempty"`
+	CPU       float64           `json:"cpu,omitempty"`
 }
 
 // Unmet says what a worker lacks, in words for a person; empty when it lacks
@@ -105,6 +116,12 @@ func (d Demand) Unmet(h Has) []string {
 	if d.Network && !h.Network {
 		lacks = append(lacks, "a network for programs, which its operator has to allow")
 	}
+	if h.Memory > 0 && d.Memory > h.Memory {
+		lacks = append(lacks, fmt.Sprintf("memory of %s for a program (it offers %s)", SizeText(d.Memory), SizeText(h.Memory)))
+	}
+	if h.CPU > 0 && d.CPU > h.CPU {
+		lacks = append(lacks, fmt.Sprintf("%v processors for a program (it offers %v)", d.CPU, h.CPU))
+	}
 	return lacks
 }
 
@@ -113,7 +130,7 @@ func (d Demand) Meets(h Has) bool { return len(d.Unmet(h)) == 0 }
 
 // IsZero reports whether any worker will do.
 func (d Demand) IsZero() bool {
-	return len(d.Labels) == 0 && d.Arch == "" && d.Isolation == "" && !d.Network
+	return len(d.Labels) == 0 && d.Arch == "" && d.Isolation == "" && !d.Network && d.Memory == 0 && d.CPU == 0
 }
 
 // String is the demand in one line, the same for the same demand.
@@ -129,6 +146,12 @@ func (d Demand) String() string {
 	}
 	if d.Network {
 		parts = append(parts, "network")
+	}
+	if d.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("memory:%d", d.Memory))
+	}
+	if d.CPU > 0 {
+		parts = append(parts, fmt.Sprintf("cpu:%v", d.CPU))
 	}
 	return strings.Join(parts, " ")
 }

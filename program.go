@@ -205,13 +205,18 @@ func (l Limits) validate() error {
 			p.addf(field, v, "is outside %d to %d", low, high)
 		}
 	}
-	within("memory", l.Memory, minMemory, maxMemory)
+	size := func(field string, v, low, high int64) {
+		if v < low || v > high {
+			p.add(field, exactSize(v), fmt.Sprintf("is outside %s to %s", exactSize(low), exactSize(high)), "")
+		}
+	}
+	size("memory", l.Memory, minMemory, maxMemory)
 	within("processes", l.Processes, 1, maxProcesses)
-	within("disk", l.Disk, 0, maxMemory)
+	size("disk", l.Disk, 0, maxMemory)
 	within("open_files", l.OpenFiles, 8, maxProcesses)
-	within("log", l.Log, 0, MaxOutputLimit)
+	size("log", l.Log, 0, MaxOutputLimit)
 	within("outputs", int64(l.Outputs), 0, MaxOutputs)
-	within("output_size", l.OutputSize, 0, MaxOutputSize)
+	size("output_size", l.OutputSize, 0, MaxOutputSize)
 	if !(l.CPU >= 0.01 && l.CPU <= maxProcessors) { // so that NaN is refused
 		p.addf("cpu", l.CPU, "is outside 0.01 to %d processors", maxProcessors)
 	}

@@ -19,3 +19,14 @@ func SizeText(n int64) string {
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " " + units[i]
 }
+
+// exactSize writes bytes for people who gave them, in the largest unit in which
+// they are a whole number: 1 MiB, 1536 KiB, 1000 B.
+func exactSize(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for n != 0 && n%1024 == 0 && i < len(units)-1 {
+		n, i = n/1024, i+1
+	}
+	return fmt.Sprintf("%d %s", n, units[i])
+}

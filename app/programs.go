@@ -24,6 +24,12 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	if w.Config.RefusePrograms {
 		return &programs{}
 	}
+	if w.Config.ProgramMemory == 0 { // a pod has two containers, and the first does not know what the second is given
+		w.Config.ProgramMemory = program.MachineMemory()
+	}
+	if w.Config.ProgramCPU == 0 {
+		w.Config.ProgramCPU = program.MachineCPU()
+	}
 	p, err := w.tryPrograms(ctx)
 	switch {
 	case errors.Is(err, program.ErrWeak), errors.Is(err, program.ErrNoInit):
@@ -31,7 +37,8 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	case err != nil && ctx.Err() == nil:
 		w.Logger.Warn("uploaded programs do not run here", "error", err)
 	case err == nil:
-		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", p.executor.Has().Network)
+		w.Logger.Info("uploaded programs run here", "isolation", p.executor.Isolation(), "network", p.executor.Has().Network,
+			"memory", belfry.SizeText(w.Config.ProgramMemory), "cpu", w.Config.ProgramCPU)
 		if why := p.executor.NoNetwork(); why != "" {
 			w.Logger.Warn("programs get no network here, though allow_network is set: nothing keeps them from private addresses; unguarded_network lets them reach all", "why", why)
 		}
@@ -44,6 +51,7 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	return &programs{}
 }
 
+// tryPrograms opens what runs programs. What is offered to them is what the configuration says and no more.
 func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	dir, err := w.Config.StateFolder(w.node)
 	if err != nil {
@@ -56,7 +64,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	o := program.Options{
 		StateDir: dir, Server: w.Server,
 		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: belfry.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
-		RequireLimits: w.Config.RequireLimits,
+		RequireLimits: w.Config.RequireLimits, Memory: w.Config.ProgramMemory, CPU: w.Config.ProgramCPU,
 	}
 	o.Sandbox.Runsc = w.Config.Runsc
 	if o.CacheSize == 0 {

@@ -30,6 +30,8 @@ type Config struct {
 	RefusePrograms   bool              `json:"refuse_programs" default:"false" group:"node,worker" doc:"Run no uploaded programs here. Otherwise they run in a sandbox, where it is as strong as min_isolation"`
 	MinIsolation     string            `json:"min_isolation" default:"confined" group:"node,worker" doc:"Weakest isolation under which uploaded programs run here: none, user, confined, namespaces or gvisor; a task may ask for more"`
 	RequireLimits    bool              `json:"require_limits" default:"false" group:"node,worker" doc:"Run no uploaded programs where memory, processes or processors of a run cannot be limited for all its processes together, which takes control groups"`
+	ProgramMemory    int64             `json:"program_memory" default:"0" group:"node,worker" doc:"Bytes of memory for uploaded programs here: limits.memory of those that run at once stays within it in sum; 0: all that this machine or its control group has"`
+	ProgramCPU       float64           `json:"program_cpu" default:"0" group:"node,worker" doc:"Processors for uploaded programs here: one whose limits.cpu is higher does not run here; 0: all that this machine or its control group has"`
 	AllowNetwork     bool              `json:"allow_network" default:"false" group:"node,worker" doc:"Let uploaded programs use this machine's network if their task asks for it. They then reach public addresses, those of allow_addresses, and its name servers; that takes root and control groups of version 2"`
 	UnguardedNetwork bool              `json:"unguarded_network" default:"false" group:"node,worker" doc:"Let programs with the network reach all that this machine reaches, its loopback and a cloud's metadata too: where something outside keeps them from it"`
 	Runsc            string            `json:"runsc" group:"node,worker" doc:"gVisor's program, a path or a name in PATH: uploaded programs then run under isolation gvisor where it works, which takes root. Default: none"`
@@ -146,6 +148,12 @@ func (c Config) Validate() error {
 	}
 	if !slices.Contains(belfry.Isolations, belfry.Isolation(c.MinIsolation)) {
 		bad("min_isolation", c.MinIsolation, "is not an isolation", fmt.Sprint("one of ", belfry.Isolations))
+	}
+	if c.ProgramMemory < 0 {
+		bad("program_memory", strconv.FormatInt(c.ProgramMemory, 10), "is below 0", "")
+	}
+	if !(c.ProgramCPU >= 0) { // so that NaN is refused
+		bad("program_cpu", fmt.Sprint(c.ProgramCPU), "is below 0", "")
 	}
 	if c.CacheSize < 0 {
 		bad("cache_size", strconv.FormatInt(c.CacheSize, 10), "is below 0", "")

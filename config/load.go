@@ -112,6 +112,8 @@ func (k Key) Text(c Config) string {
 		return k.masked(x)
 	case bool:
 		return strconv.FormatBool(x)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	return strconv.FormatInt(v.Int(), 10)
 }

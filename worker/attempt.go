@@ -101,9 +101,12 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f belfry.Finish, now ti
 			a.in(nil)
 		}
 		f, report := conclude(f, cause, a.run.Timeout())
-		if unable := cause == nil && f.Outcome == belfry.OutcomeHandedBack; unable {
+		switch unable := cause == nil && f.Outcome == belfry.OutcomeHandedBack; {
+		case unable && a.run.noRoom:
+			w.log.Debug("no room for a job, handing it back", "job", f.JobID, "why", f.Error)
+		case unable:
 			w.unwell.saw(a.run.Job.Kind, false, f.Error)
-		} else {
+		default:
 			w.unwell.saw(a.run.Job.Kind, true, "")
 			f.StartedIn = belfry.Duration(begun.Sub(a.arrived))
 		}

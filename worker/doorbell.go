@@ -61,7 +61,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 	}
 	without, _, _ := l.life.worker.unwell.state()
 	claim, arrived, err := l.ask(ctx, belfry.ClaimRequest{
-		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: without,
+		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: l.life.worker.full(without),
 	})
 	if err != nil {
 		a.err = err

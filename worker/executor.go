@@ -57,7 +57,9 @@ type Run struct {
 
 	lost  <-chan struct{}
 	until *lease // of the worker's session
-	log   interface {
+
+	noRoom bool
+	log    interface {
 		flush(time.Duration) (cut bool)
 	}
 	settled *atomic.Bool // somebody else may have reported the result already

@@ -379,6 +379,7 @@ func (l *lane) claim(ctx context.Context, want int, spare bool) (a answer) {
 	if len(without) > 0 {
 		wait = max(0, min(wait, time.Until(again)))
 	}
+	without = l.life.worker.full(without)
 	if l.once || beyond == want { // with a slot that gets free meanwhile it would have to ask anew
 		wait = 0
 	}

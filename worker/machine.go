@@ -14,6 +14,40 @@ func (r *Run) Unable(err error) belfry.Finish {
 	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeHandedBack, Error: "this machine could not begin it: " + err.Error()}
 }
 
+// NoRoom is an attempt for which this machine has no room until others have ended: its job is handed back,
+// and waits for a worker that has. An executor that answers so is [Bounded].
+func (r *Run) NoRoom(err error) belfry.Finish {
+	r.noRoom = true
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeHandedBack, Error: "this machine has no room for it now: " + err.Error()}
+}
+
+// Bounded is an executor that cannot run everything at the same time.
+type Bounded interface {
+	// Full reports that no job must be claimed for it now. It is asked before each claim.
+	Full() bool
+}
+
+// full are the kinds of which no job must be claimed now, besides those that are unwell.
+func (s *shift) full(without []belfry.Kind) []belfry.Kind {
+	for kind, b := range s.bounded {
+		if b.Full() {
+			without = append(without, kind)
+		}
+	}
+	return without
+}
+
+// boundedOf are the executors that may be full.
+func boundedOf(all map[belfry.Kind]Executor) map[belfry.Kind]Bounded {
+	found := map[belfry.Kind]Bounded{}
+	for kind, ex := range all {
+		if b, is := ex.(Bounded); is {
+			found[kind] = b
+		}
+	}
+	return found
+}
+
 // MachineFault reports that a machine has run out of something: open files,
 // processes, memory, or room on its disk. That is never the fault of a job that
 // has not begun.

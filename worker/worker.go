@@ -117,6 +117,7 @@ type shift struct {
 	ship    *shipper
 	unwell  *unwell
 	left    *atomic.Int64 // see [Worker.LeftBehind]
+	bounded map[belfry.Kind]Bounded
 }
 
 // startShift starts the deliverers. Stop ends them, when nobody hands anything
@@ -129,6 +130,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 		ship:    newShipper(o.Broker, o.Logger),
 		unwell:  w.unwell,
 		left:    &w.left,
+		bounded: boundedOf(o.Executors),
 	}
 	// Not a child of any context that shutdown ends: what these two deliver is
 	// what shutdown waits for.

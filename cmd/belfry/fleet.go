@@ -103,6 +103,8 @@ type workerDetail struct {
 	belfry.WorkerState
 	Holds  []belfry.Job `json:"holds"`
 	Recent []belfry.Job `json:"recent"`
+	// Promised is what the programs that it holds may use of its memory, by their tasks.
+	Promised int64 `json:"memory_promised,omitempty"`
 }
 
 func (c *cli) workerShow() *cobra.Command {
@@ -156,8 +158,52 @@ func (s *conn) detail(ctx context.Context, w belfry.WorkerState) (workerDetail, 
 			return d, err
 		}
 	}
+	if d.Promised, err = s.promised(ctx, d.Holds); err != nil {
+		return d, err
+	}
 	d.Recent, err = of(recentJobs, slices.DeleteFunc(slices.Clone(belfry.JobStates), func(st belfry.JobState) bool { return st == belfry.JobRunning })...)
 	return d, err
+}
+
+// memoryText is what a worker offers to programs, and what those that it runs may use.
+func memoryText(d workerDetail) string {
+	if d.Has.Memory == 0 {
+		return ""
+	}
+	text := belfry.SizeText(d.Has.Memory)
+	if d.Promised > 0 {
+		text += ", " + belfry.SizeText(d.Promised) + " of it promised to those that run"
+	}
+	return text
+}
+
+func positive(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// promised is the sum of limits.memory of the programs that a worker holds, as their tasks say now.
+func (s *conn) promised(ctx context.Context, holds []belfry.Job) (sum int64, err error) {
+	limits := map[string]int64{}
+	for _, j := range holds {
+		if j.Kind != belfry.KindProgram {
+			continue
+		}
+		key := j.Namespace + "/" + j.Task
+		if _, known := limits[key]; !known {
+			t, err := s.Task(ctx, j.Namespace, j.Task)
+			if err != nil && belfry.CodeOf(err) != belfry.NotFound { // a task that is gone is counted by nothing
+				return 0, err
+			}
+			if t.Program != nil {
+				limits[key] = t.Program.Limits.Memory
+			}
+		}
+		sum += limits[key]
+	}
+	return sum, nil
 }
 
 func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
@@ -168,7 +214,8 @@ func (c *cli) drawWorker(w io.Writer, s *conn, d workerDetail) {
 	funcs := strings.Join(d.Funcs, ", ")
 	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
 	c.pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", d.State(), "version", d.Version,
-		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "), "network", network,
+		"machine", machine, "labels", entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "),
+		"memory for programs", memoryText(d), "processors for programs", positive(d.Has.CPU), "network", network,
 		"kinds", kindsText(d.WorkerState), "handlers", clip(funcs, 200), "queues", strings.ReplaceAll(queuesText(d.Queues), ",", "\n"),
 		"started", when(d.StartedAt, s.now), "last sign", when(d.RenewedAt, s.now), "ended", when(d.EndedAt, s.now), "holds", strconv.Itoa(d.Running))
 	for _, part := range []struct {

@@ -129,15 +129,23 @@ func jobRow(g *grid, s *conn, j belfry.Job, now time.Time) []string {
 	case j.Kind == belfry.KindCycle && len(j.Output) > 0: // which nobody claims
 		took = span(outputOf(j).Took.D())
 	}
-	try := ""
-	if j.Attempt > 0 {
-		try = fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts)
-	}
 	note := string(j.Reason)
 	if j.Error != "" {
 		note = strings.TrimSpace(strings.TrimPrefix(note+" ", wordOf(j.Error)+" ") + clip(j.Error, 60))
 	}
-	return []string{strconv.FormatInt(j.ID, 10), s.label(j.Namespace, j.Task), g.state(stateText(j)), try, ago(j.DueAt, now), took, j.Schedule, note}
+	return []string{strconv.FormatInt(j.ID, 10), s.label(j.Namespace, j.Task), g.state(stateText(j)), tryText(j), ago(j.DueAt, now), took, j.Schedule, note}
+}
+
+// tryText is which of its tries a job is at. Attempts that count against none, such as those that a machine spoiled, are no tries.
+func tryText(j belfry.Job) string {
+	if j.Attempt == 0 {
+		return ""
+	}
+	n := j.Failures
+	if j.State == belfry.JobRunning || j.State == belfry.JobSucceeded {
+		n++
+	}
+	return fmt.Sprintf("%d/%d", max(n, 1), j.MaxAttempts)
 }
 
 // wordOf is what a text begins with, before a colon.

@@ -83,13 +83,14 @@ func programPairs(t belfry.Task) []string {
 // programFlags are the fields of a program that have a flag.
 type programFlags struct {
 	name, stdin, isolation, memory, disk string
+	outputSize, log, killGrace           string
 	queue, timeout, description          string
 	schedule, at, zone                   string
 	due                                  time.Time // of at
 	args, env, secrets, needs, tags      []string
 	cpu                                  float64
 	processes                            int64
-	retries, priority                    int
+	retries, priority, outputs           int
 	network                              bool
 }
 
@@ -105,6 +106,10 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.disk, "disk", "", "temporary files, such as 64MiB")
 	fs.Float64Var(&f.cpu, "cpu", 0, "processors, such as 0.5; default: 1")
 	fs.Int64Var(&f.processes, "processes", 0, "processes and threads; default: 256")
+	fs.IntVar(&f.outputs, "outputs", 0, "files that are kept of what it leaves in BELFRY_OUTPUT_DIR; default: 32")
+	fs.StringVar(&f.outputSize, "output-size", "", "all of these files together, such as 1GiB; default: 64MiB")
+	fs.StringVar(&f.log, "log", "", "bytes of its log that are kept, such as 1MiB; default: 10MiB")
+	fs.StringVar(&f.killGrace, "kill-grace", "", "how long it may take to end after SIGTERM, such as 30s; default: 5s")
 	addNeeds(fs, &f.needs)
 	fs.StringVar(&f.schedule, "schedule", "", "when to run it: a cron rule such as '0 3 * * *', or an interval such as 15m")
 	fs.StringVar(&f.at, "at", "", "run it once at this time, such as '2026-12-24 18:00'; each push with it makes a job")
@@ -138,7 +143,7 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 	for _, m := range []struct {
 		flag, text string
 		to         *int64
-	}{{"memory", f.memory, &g.Limits.Memory}, {"disk", f.disk, &g.Limits.Disk}} {
+	}{{"memory", f.memory, &g.Limits.Memory}, {"disk", f.disk, &g.Limits.Disk}, {"output-size", f.outputSize, &g.Limits.OutputSize}, {"log", f.log, &g.Limits.Log}} {
 		if !given(m.flag) {
 			continue
 		}
@@ -151,11 +156,15 @@ func (f *programFlags) apply(fs *pflag.FlagSet, t *belfry.Task, after []string) 
 	set(given("min-isolation"), belfry.Isolation(f.isolation), &g.MinIsolation)
 	set(given("cpu"), f.cpu, &g.Limits.CPU)
 	set(given("processes"), f.processes, &g.Limits.Processes)
+	set(given("outputs"), f.outputs, &g.Limits.Outputs)
 	set(given("queue"), f.queue, &t.Queue)
 	set(given("priority"), f.priority, &t.Priority)
 	set(given("description"), f.description, &t.Description)
 	set(given("tag"), f.tags, &t.Tags)
 	if err := retries(given, f.retries, &t.Retry); err != nil {
+		return err
+	}
+	if err := duration(given, "kill-grace", f.killGrace, &g.KillGrace); err != nil {
 		return err
 	}
 	return duration(given, "timeout", f.timeout, &t.Timeout)

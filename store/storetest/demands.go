@@ -52,6 +52,25 @@ func init() {
 		}
 	})
 
+	add("a program goes to a machine with memory and processors for it, and job why says what the others lack", func(b *bench) {
+		large := program("large", belfry.IsolationNone)
+		large.Program.Limits = belfry.Limits{Memory: 8 << 30, CPU: 4}
+		b.readyProgram(large)
+		id := b.enqueue(belfry.NewJob{Task: "large"}).ID
+		has := belfry.Has{Arch: "amd64", Isolation: belfry.IsolationNamespaces}
+		for i, size := range []struct {
+			memory int64
+			cpu    float64
+		}{{4 << 30, 8}, {16 << 30, 2}, {8 << 30, 4}} {
+			has.Memory, has.CPU = size.memory, size.cpu
+			s := must(b.st.OpenSession(b.ctx, belfry.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []belfry.Kind{belfry.KindProgram}, Queues: map[string]int{"default": 1}, Has: has}))(b)
+			want(b, fmt.Sprintf("jobs for %+v", size), len(b.claim(s, 1).Jobs), i/2)
+			if why := must(b.st.Why(b.ctx, "default", id))(b); i == 0 && !strings.Contains(why.Summary, "w0 lacks memory of 8 GiB for a program (it offers 4 GiB)") {
+				b.Errorf("why says %q", why.Summary)
+			}
+		}
+	})
+
 	add("a demand follows its task until a job starts, and again when it is put back", func(b *bench) {
 		b.task("t")
 		waits, runs := b.enqueue(belfry.NewJob{Task: "t"}), b.enqueue(belfry.NewJob{Task: "t", Priority: new(int)})

@@ -151,6 +151,14 @@ func (p *page) IsolationWords(i belfry.Isolation) string {
 	return string(i)
 }
 
+// OfferedMemory is what a worker offers to programs that run at once.
+func (p *page) OfferedMemory(h belfry.Has) string {
+	if h.Memory == 0 {
+		return "not bounded"
+	}
+	return belfry.SizeText(h.Memory)
+}
+
 // HeldLimits are the limits of programs that hold for all processes of a run together.
 func (p *page) HeldLimits(h belfry.Has) string { return strings.Join(h.Limits, ", ") }
 

@@ -18,6 +18,11 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) belfry.Finish {
 	if err := e.accepts(r); err != nil {
 		return notRun(r, err)
 	}
+	leave, err := e.room.take(r.Task.Program.Limits.Memory)
+	if err != nil {
+		return r.NoRoom(err)
+	}
+	defer leave()
 	f, err := e.newFolder(r)
 	if err != nil {
 		return notRun(r, err)

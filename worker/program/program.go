@@ -41,6 +41,10 @@ type Options struct {
 	// RequireLimits refuses to run programs where memory, processes or processors
 	// of a run cannot be limited for all of its processes together.
 	RequireLimits bool
+	// Memory is what all programs that run at once may use together, in bytes, and CPU
+	// how many processors one of them may. Default: not bounded. See [MachineMemory].
+	Memory int64
+	CPU    float64
 	// MinIsolation is the weakest that the operator accepts. Default: confined.
 	MinIsolation belfry.Isolation
 	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
@@ -77,6 +81,7 @@ type Executor struct {
 	runs     atomic.Int64
 	bounds   bool // output folders can be limited in size by the kernel
 	leftOver int
+	room     room
 	held     []string // limits that hold for all processes of a run together
 	unheld   []string // those that do not, and why
 }
@@ -117,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	if o.Sandbox.StateDir == "" {
 		o.Sandbox.StateDir = filepath.Join(o.StateDir, "sandbox")
 	}
-	e := &Executor{options: o}
+	e := &Executor{options: o, room: room{offered: o.Memory}}
 	if err := e.open(ctx); err != nil {
 		return nil, err
 	}
@@ -190,7 +195,8 @@ func (e *Executor) Cleared() int { return e.leftOver }
 
 // Has is what this machine offers to programs.
 func (e *Executor) Has() belfry.Has {
-	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held}
+	return belfry.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held,
+		Memory: e.options.Memory, CPU: e.options.CPU}
 }
 
 // NoNetwork is why programs do not get the network here, though the operator

@@ -15,6 +15,7 @@ import (
 // counts are what the kernel counted of a run's groups.
 type counts struct {
 	oom, pidsRefused, memoryPeak int64
+	user, system                 time.Duration
 }
 
 // count must come before remove.
@@ -31,7 +32,24 @@ func (g *group) count() (c counts) {
 	if dir, has := g.by[LayerPIDs]; has {
 		c.pidsRefused = keyed(filepath.Join(dir, "pids.events"), "max")
 	}
+	for _, dir := range g.dirs {
+		if c.user, c.system = processorTime(dir); c.user+c.system > 0 {
+			break
+		}
+	}
 	return c
+}
+
+// processorTime is that of all processes which a group had, also of those that nobody waited for. Every group of version 2
+// counts it, and of version 1 those of the controller cpuacct.
+func processorTime(dir string) (user, system time.Duration) {
+	stat := filepath.Join(dir, "cpu.stat")
+	user = time.Duration(keyed(stat, "user_usec")) * time.Microsecond
+	system = time.Duration(keyed(stat, "system_usec")) * time.Microsecond
+	if user+system > 0 {
+		return user, system
+	}
+	return time.Duration(number(filepath.Join(dir, "cpuacct.usage_user"))), time.Duration(number(filepath.Join(dir, "cpuacct.usage_sys")))
 }
 
 // keyed reads the number behind a name from a file of such lines.

@@ -97,6 +97,25 @@ var attacks = map[string]func([]string){
 		_ = unix.Getrlimit(unix.RLIMIT_CPU, &l)
 		fmt.Println(l.Cur, l.Max)
 	},
+	"burn": func([]string) { // a third of a second, tell, and stay
+		for used := (syscall.Rusage{}); used.Utime.Nano()+used.Stime.Nano() < int64(burnt); {
+			_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+		}
+		fmt.Println("burnt")
+		sleepOn()
+	},
+	"burn-unseen": func([]string) { // by a child that nobody waits for
+		cmd := exec.Command("/proc/self/exe", "hostile", "burn")
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		_, _ = out.Read(make([]byte, 1))
+	},
 	"echo":      func(args []string) { fmt.Println(strings.Join(args, " ")) },
 	"env":       func([]string) { fmt.Println(strings.Join(os.Environ(), "\n")) },
 	"where":     func([]string) { dir, _ := os.Getwd(); fmt.Println(dir, os.Getuid(), os.Getgid()) },

@@ -154,3 +154,19 @@ func TestWhatHoldsTheLimitsIsSaid(t *testing.T) {
 		}
 	})
 }
+
+// burnt is the time of a processor that the attack of this name uses.
+const burnt = 300 * time.Millisecond
+
+// What a process used counts though its parent did not wait for it.
+func TestProcessorTimeIsThatOfAllProcesses(t *testing.T) {
+	inEach(t, sandbox.None, func(t *testing.T, w world) {
+		if !w.grouped() {
+			return // nothing counts it
+		}
+		r := w.attack("burn-unseen").run(t, w)
+		if used := r.Usage.User + r.Usage.System; r.ExitCode != 0 || used < burnt {
+			t.Errorf("%s were counted, and %s were used: %+v", used, burnt, r)
+		}
+	})
+}

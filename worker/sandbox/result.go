@@ -28,7 +28,7 @@ type Result struct {
 
 // Usage is what a program used.
 type Usage struct {
-	User   time.Duration `json:"user_ns"` // of it and the processes it waited for
+	User   time.Duration `json:"user_ns"` // of all its processes; without a control group, of it and those it waited for
 	System time.Duration `json:"system_ns"`
 	MaxRSS int64         `json:"max_rss"` // bytes, of its largest process
 	// MemoryPeak is the most that all its processes had together, in bytes.

@@ -203,6 +203,11 @@ func (r *Run) conclude(err error) {
 	r.result.OOM, r.result.PIDsRefused = counted.oom > 0, counted.pidsRefused
 	r.result.Usage.MemoryPeak = counted.memoryPeak
 	r.err = errors.Join(cleared, freed)
+	defer func() {
+		if counted.user+counted.system > 0 {
+			r.result.Usage.User, r.result.Usage.System = counted.user, counted.system
+		}
+	}()
 	switch {
 	case end != nil && end.Failed && !r.result.OOM && !r.killed:
 		r.result.ExitCode = -1

@@ -38,6 +38,9 @@ func report() (r Report) {
 	return r
 }
 
+// MachineMemory is not known here.
+func MachineMemory() int64 { return 0 }
+
 // Report is what was found out when the sandbox was opened.
 func (s *Sandbox) Report() Report { return report() }
 
