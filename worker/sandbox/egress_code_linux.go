@@ -75,17 +75,42 @@ func (e egress) connect6() asm.Instructions {
 	return c.end()
 }
 
+// bind is for struct bpf_sock_addr. Port 0, with which resolvers begin, is any that is free.
+func (e egress) bind() asm.Instructions {
+	c := &code{egress: e}
+	c.add(
+		asm.LoadMem(regPort, asm.R1, 24, asm.Word), asm.HostTo(asm.BE, regPort, asm.Half),
+		asm.JNE.Imm(regPort, 0, refused),
+	)
+	return c.end()
+}
+
 // Places on the stack.
 const (
 	header = -40
 	port   = -48
+	flags  = -56
 )
+
+// way is what is judged of a packet: where the far end stands in its headers.
+type way struct {
+	address4, address6 int16
+	port               int32 // behind the IP header
+	arrives            bool
+}
+
+func (e egress) leaving() asm.Instructions {
+	return e.packets(way{address4: 16, address6: 24, port: 2})
+}
+func (e egress) arriving() asm.Instructions {
+	return e.packets(way{address4: 12, address6: 8, port: 0, arrives: true})
+}
 
 // packets is for struct __sk_buff, which begins with the IP header.
 //
 // Only protocols that programs need pass, and no header in between: a packet
 // that names a route goes elsewhere than its destination says.
-func (e egress) packets() asm.Instructions {
+func (e egress) packets(w way) asm.Instructions {
 	c := &code{egress: e}
 	c.add(asm.Mov.Reg(regContext, asm.R1), asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(regPort, 0))
 	c.read(header, 20, refused)
@@ -98,17 +123,20 @@ func (e egress) packets() asm.Instructions {
 	)
 	c.read(header, 40, refused)
 	c.add(
-		asm.LoadMem(regHigh, asm.R10, header+24, asm.DWord), asm.HostTo(asm.BE, regHigh, asm.DWord),
-		asm.LoadMem(regLow, asm.R10, header+32, asm.DWord), asm.HostTo(asm.BE, regLow, asm.DWord),
+		asm.LoadMem(regHigh, asm.R10, header+w.address6, asm.DWord), asm.HostTo(asm.BE, regHigh, asm.DWord),
+		asm.LoadMem(regLow, asm.R10, header+w.address6+8, asm.DWord), asm.HostTo(asm.BE, regLow, asm.DWord),
 		asm.LoadMem(asm.R1, asm.R10, header+6, asm.Byte),
 	)
 	c.protocols("judge6", unix.IPPROTO_ICMPV6, unix.IPPROTO_FRAGMENT)
-	c.readPort(40, "judge6")
+	c.readPort(40+w.port, "judge6")
+	if w.arrives {
+		c.refuseOpening(40, 6)
+	}
 	c.mark("judge6")
 	c.judge6()
 
 	c.add(
-		asm.LoadMem(regHigh, asm.R10, header+16, asm.Word).WithSymbol("ipv4"), asm.HostTo(asm.BE, regHigh, asm.Word),
+		asm.LoadMem(regHigh, asm.R10, header+w.address4, asm.Word).WithSymbol("ipv4"), asm.HostTo(asm.BE, regHigh, asm.Word),
 		asm.LoadMem(asm.R1, asm.R10, header+9, asm.Byte),
 	)
 	c.protocols("judge4", unix.IPPROTO_ICMP)
@@ -116,7 +144,10 @@ func (e egress) packets() asm.Instructions {
 		asm.LoadMem(asm.R1, asm.R10, header+6, asm.Half), asm.HostTo(asm.BE, asm.R1, asm.Half), asm.And.Imm(asm.R1, 0x1fff),
 		asm.JNE.Imm(asm.R1, 0, "judge4"), // a later fragment has no port
 	)
-	c.readPort(20, "judge4")
+	c.readPort(20+w.port, "judge4")
+	if w.arrives {
+		c.refuseOpening(20, 9)
+	}
 	c.mark("judge4")
 	c.judge4()
 	return c.end()
@@ -133,9 +164,25 @@ func (c *code) read(to int16, size int32, otherwise string) {
 	)
 }
 
-// readPort is the destination's, behind the IP header.
-func (c *code) readPort(headerSize int32, otherwise string) {
-	c.add(asm.Mov.Imm(asm.R2, headerSize+2))
+// refuseOpening refuses a TCP packet that asks for a connection.
+func (c *code) refuseOpening(headerSize int32, protocol int16) {
+	const syn, ack = 0x02, 0x10
+	next := c.label()
+	c.add(
+		asm.LoadMem(asm.R1, asm.R10, header+protocol, asm.Byte), asm.JNE.Imm(asm.R1, unix.IPPROTO_TCP, next),
+		asm.Mov.Imm(asm.R2, headerSize+13),
+	)
+	c.read(flags, 1, refused)
+	c.add(
+		asm.LoadMem(asm.R1, asm.R10, flags, asm.Byte), asm.And.Imm(asm.R1, syn|ack),
+		asm.JEq.Imm(asm.R1, syn, refused),
+	)
+	c.mark(next)
+}
+
+// readPort is the port at a place in the packet.
+func (c *code) readPort(at int32, otherwise string) {
+	c.add(asm.Mov.Imm(asm.R2, at))
 	c.read(port, 2, otherwise)
 	c.add(asm.LoadMem(regPort, asm.R10, port, asm.Half), asm.HostTo(asm.BE, regPort, asm.Half))
 }

@@ -22,8 +22,12 @@ import (
 // Its control group sees to that, by programs in the kernel. One judges every
 // packet that leaves a socket of the group, so it does not matter by which call
 // or protocol the packet came to be, nor what the program changes in its
-// memory meanwhile. The others judge connecting: a connection whose packets are
-// dropped would only fail after minutes.
+// memory meanwhile. Those of connecting are there because a connection whose
+// packets are dropped would only fail after minutes.
+//
+// Nobody reaches it in turn. It binds no port of its own choice, which might be
+// another's. What arrives passes by its source as what leaves does by its
+// destination, and opens no connection.
 type egress struct {
 	ipv4, ipv6 []guard.Rule
 	names      []netip.Addr
@@ -76,7 +80,10 @@ type hook struct {
 }
 
 var hooks = []hook{
-	{ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, egress.packets},
+	{ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, egress.leaving},
+	{ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, egress.arriving},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Bind, egress.bind},
+	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Bind, egress.bind},
 	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, egress.connect4},
 	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, egress.connect6},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -55,9 +56,10 @@ func beOnWire(args []string) {
 	}
 	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	check(unix.Mount(args[2], "/etc/resolv.conf", "", unix.MS_BIND, ""))
-	check(layWire("93.184.215.14", "2606:2800:220:1::1", "10.7.7.7", "10.7.7.53", "169.254.169.254", "fd00:ec2::254"))
+	check(layWire("93.184.215.14", "2606:2800:220:1::1", "10.7.7.53", "10.7.7.7", "169.254.169.254", "fd00:ec2::254"))
 	check(answer(":53"))
 	check(answer(":80"))
+	check(answerFrom("93.184.215.14:81", "10.7.7.7:0"))
 	var o sandbox.Options
 	var specs []sandbox.Spec
 	check(json.Unmarshal([]byte(args[0]), &o))
@@ -84,7 +86,7 @@ func beOnWire(args []string) {
 	os.Exit(0)
 }
 
-// layWire gives the loopback of this network more addresses.
+// layWire gives the loopback of this network more addresses. The first of a range is the one from which unbound sockets answer at the others.
 func layWire(addresses ...string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -157,6 +159,29 @@ func answer(port string) error {
 	return nil
 }
 
+// answerFrom answers at one address from another, and then from there.
+func answerFrom(at, from string) error {
+	u, err := net.ListenPacket("udp", at)
+	if err != nil {
+		return err
+	}
+	other, err := net.ListenPacket("udp", from)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for b := make([]byte, 100); ; {
+			_, client, err := u.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			_, _ = other.WriteTo([]byte("strange"), client)
+			_, _ = u.WriteTo([]byte("hello"), client)
+		}
+	}()
+	return nil
+}
+
 // reach is the program's side: kind:host:port.
 func reach(target string) error {
 	kind, address, _ := strings.Cut(target, ":")
@@ -167,9 +192,29 @@ func reach(target string) error {
 	d := net.Dialer{Timeout: 20 * time.Second}
 	switch kind {
 	case "udp":
-		return sendUnconnected(to)
+		_, err := sendUnconnected(to)
+		return err
+	case "strange":
+		if said, err := sendUnconnected(to); err != nil || said != "strange" {
+			return fmt.Errorf("%q %w", said, err)
+		}
+		return nil
 	case "fast":
 		return openFast(to)
+	case "listen":
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			err = l.Close()
+		}
+		return err
+	case "hear":
+		l, err := net.ListenPacket("udp", address)
+		if err == nil {
+			err = l.Close()
+		}
+		return err
+	case "accept":
+		return connectToItself(address)
 	case "multi":
 		d.SetMultipathTCP(true)
 		c, err = d.Dial("tcp", address)
@@ -184,19 +229,37 @@ func reach(target string) error {
 	return err
 }
 
-// sendUnconnected sends a datagram without connecting first.
-func sendUnconnected(to netip.AddrPort) error {
-	c, err := net.ListenUDP("udp", nil)
+// connectToItself listens at a port that is free, and connects to it. The kernel does all of that while it is asked, or drops it.
+func connectToItself(address string) error {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()
-	if _, err := c.WriteToUDPAddrPort([]byte("x"), to); err != nil {
+	defer func() { _ = l.Close() }()
+	d := net.Dialer{Timeout: 10 * time.Second, Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_SYNCNT, 1) }) // or it asks for two minutes
+	}}
+	c, err := d.Dial("tcp", l.Addr().String())
+	if err != nil {
 		return err
 	}
+	return c.Close()
+}
+
+// sendUnconnected sends a datagram without connecting first, and reads what is answered.
+func sendUnconnected(to netip.AddrPort) (said string, err error) {
+	c, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.WriteToUDPAddrPort([]byte("x"), to); err != nil {
+		return "", err
+	}
 	_ = c.SetReadDeadline(time.Now().Add(longest))
-	_, _, err = c.ReadFromUDPAddrPort(make([]byte, 10))
-	return err
+	text := make([]byte, 10)
+	n, _, err := c.ReadFromUDPAddrPort(text)
+	return string(text[:n]), err
 }
 
 // openFast sends data with the first packet of a connection: no call to connect.
