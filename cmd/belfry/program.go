@@ -75,7 +75,8 @@ func programPairs(t belfry.Task) []string {
 	return []string{
 		"artifact", g.SHA256, "size", belfry.SizeText(g.Size), "arch", g.Arch, "arguments", strings.Join(g.Args, " "), "env", entries(g.Env, "="),
 		"secrets", strings.Join(secrets, "\n"), "stdin", g.Stdin, "network", network, "isolation", "at least " + string(g.MinIsolation),
-		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s", belfry.SizeText(l.Memory), l.CPU, l.Processes, belfry.SizeText(l.Disk), belfry.SizeText(l.Log)),
+		"limits", fmt.Sprintf("memory %s, cpu %g, %d processes, %s of files, log %s, %d outputs of %s", belfry.SizeText(l.Memory), l.CPU, l.Processes, belfry.SizeText(l.Disk), belfry.SizeText(l.Log),
+			l.Outputs, belfry.SizeText(l.OutputSize)),
 		"kill grace", g.KillGrace.String(),
 	}
 }

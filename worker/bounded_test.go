@@ -1,0 +1,91 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/belfry-run/belfry"
+	"github.com/belfry-run/belfry/worker"
+	"github.com/belfry-run/belfry/worker/internal/brokertest"
+)
+
+// narrow has room for one job at a time.
+type narrow struct {
+	mu      sync.Mutex
+	running int
+	refused int
+	begun   chan int64
+	refuses chan int64
+	end     chan struct{}
+}
+
+func (n *narrow) Full() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.refused > 0 && n.running > 0
+}
+
+func (n *narrow) Execute(_ context.Context, r *worker.Run) belfry.Finish {
+	n.mu.Lock()
+	if n.running > 0 {
+		n.refused++
+		n.mu.Unlock()
+		n.refuses <- r.Job.ID
+		return r.NoRoom(errors.New("one runs already"))
+	}
+	n.running++
+	n.mu.Unlock()
+	n.begun <- r.Job.ID
+	<-n.end
+	n.mu.Lock()
+	n.running--
+	n.mu.Unlock()
+	return belfry.Finish{Ref: r.Ref(), Outcome: belfry.OutcomeOK}
+}
+
+// A job without room goes back and costs nothing. It is not claimed again while there is none, the machine is not called unwell for
+// it, and other kinds run on.
+func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New()
+	b.AddTask(belfry.Task{Name: "large", Command: &belfry.Command{Shell: "x"}, Retry: belfry.Retry{MaxAttempts: 1}})
+	b.AddTask(belfry.Task{Name: "other", Kind: belfry.KindFunc})
+	n := &narrow{begun: make(chan int64), refuses: make(chan int64, 100), end: make(chan struct{})}
+	handlers := &worker.Handlers{}
+	ran := make(chan struct{}, 1)
+	worker.Handle(handlers, "other", func(context.Context, struct{}) (struct{}, error) { ran <- struct{}{}; return struct{}{}, nil })
+	w, err := worker.New(worker.Options{Broker: b, Grace: -1, Handlers: handlers, Executors: map[belfry.Kind]worker.Executor{belfry.KindCommand: n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = w.Run(ctx) })
+	defer ended.Wait()
+	defer cancel()
+	first, second := b.Enqueue(belfry.NewJob{Task: "large"}).ID, b.Enqueue(belfry.NewJob{Task: "large"}).ID
+	runs, refused := <-n.begun, <-n.refuses
+	if !slices.Equal(slices.Sorted(slices.Values([]int64{runs, refused})), []int64{first, second}) {
+		t.Errorf("job %d runs and %d was refused", runs, refused)
+	}
+	b.Enqueue(belfry.NewJob{Task: "other"})
+	<-ran
+	if unwell := w.Unwell(); len(unwell) > 0 {
+		t.Error(unwell)
+	}
+	n.end <- struct{}{}
+	if got := <-n.begun; got != refused {
+		t.Errorf("job %d begins", got)
+	}
+	n.end <- struct{}{}
+	as := b.Attempts(refused)
+	if len(as) == 0 || as[0].Outcome != belfry.OutcomeHandedBack {
+		t.Errorf("%+v", as)
+	}
+	if j, _ := b.Job(t.Context(), "", refused); j.Failures != 0 || j.Infra != 0 {
+		t.Errorf("it cost something: %+v", j)
+	}
+}
