@@ -91,7 +91,7 @@ func TestSomebodyWithSeveralGrantsChooses(t *testing.T) {
 	s := newSiteWith(t, p)
 	v := s.visitor("")
 	_, body := v.get("/sign-in/oidc?next=%2Fqueues")
-	if !strings.Contains(body, "Which one now?") || !strings.Contains(body, `href="/sign-in/oidc?next=%2Fqueues&amp;to=shop"`) || len(s.tokensOf("ann@example.com")) > 0 {
+	if !strings.Contains(body, "Choose a namespace:") || !strings.Contains(body, `href="/sign-in/oidc?next=%2Fqueues&amp;to=shop"`) || len(s.tokensOf("ann@example.com")) > 0 {
 		t.Fatalf("%s", body)
 	}
 	if _, body = v.get("/sign-in/oidc?next=%2Fqueues&to=shop"); !strings.Contains(body, "Namespace <b>shop</b>") {
@@ -101,7 +101,7 @@ func TestSomebodyWithSeveralGrantsChooses(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 	// Nobody chooses what they were not given.
-	if _, body = v.get("/sign-in/oidc?to=*"); !strings.Contains(body, "Which one now?") {
+	if _, body = v.get("/sign-in/oidc?to=*"); !strings.Contains(body, "Choose a namespace:") {
 		t.Errorf("%s", body)
 	}
 }
@@ -261,7 +261,7 @@ func TestWalkThroughProvider(t *testing.T) {
 	b.Follow("#provider")
 	b.Shows("Who are you?")
 	b.Follow("#yes")
-	b.Shows("Which one now?", "default", "you may operate", "shop", "you may read")
+	b.Shows("Choose a namespace:", "default", "you may operate", "shop", "you may read")
 	b.Visit(s.url + "/sign-in/oidc?next=%2Fqueues%2Fdefault") // as who was away for long
 	b.Follow("#yes")
 	look("choose")
