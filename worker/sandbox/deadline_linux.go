@@ -51,6 +51,9 @@ type deadline struct {
 func (r *reaper) keepUntil(until int64) {
 	r.setting.Lock()
 	defer r.setting.Unlock()
+	if r.expired {
+		return
+	}
 	r.until = until
 	if r.timer == nil {
 		r.timer = time.AfterFunc(r.left(), r.expire)
@@ -61,17 +64,21 @@ func (r *reaper) keepUntil(until int64) {
 
 func (d *deadline) left() time.Duration { return time.Duration(d.until - monotonic()) }
 
+// again is how soon everything is killed once more: a copy that was killed around, because it had not yet become the
+// program's user, or was born meanwhile, does not outlive the time.
+const again = 50 * time.Millisecond
+
 // expire is the timer's. It may have been set off just before the time was put off.
 func (r *reaper) expire() {
 	r.setting.Lock()
+	defer r.setting.Unlock()
 	if left := r.left(); left > 0 && !r.expired {
 		r.timer.Reset(left)
-		r.setting.Unlock()
 		return
 	}
 	r.expired = true
-	r.setting.Unlock()
 	r.killAll()
+	r.timer.Reset(again)
 }
 
 func (d *deadline) hasExpired() bool {
